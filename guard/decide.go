@@ -154,18 +154,16 @@ type verdict struct {
 func (s *Set) Decide(call *Call) (starhost.Decision, error) {
 	l := newLine(call)
 	var v verdict
-	for _, blocks := range [][]*block{s.own, s.packs} {
-		for _, b := range blocks {
-			r, err := v.needed(b, l)
-			if err != nil {
-				return starhost.Decision{}, err
-			}
-			if r == nil {
-				continue
-			}
-			if d, done := s.add(&v, r, l); done {
-				return d, nil
-			}
+	for _, b := range slices.Concat(s.own, s.packs) {
+		r, err := v.needed(b, l)
+		if err != nil {
+			return starhost.Decision{}, err
+		}
+		if r == nil {
+			continue
+		}
+		if d, done := s.add(&v, r, l); done {
+			return d, nil
 		}
 	}
 	return s.decision(&v, l), nil
@@ -173,7 +171,7 @@ func (s *Set) Decide(call *Call) (starhost.Decision, error) {
 
 // needed returns the rule of a block if it may match a call, for which it pays; otherwise nil.
 func (v *verdict) needed(b *block, l *line) (*Rule, error) {
-	if !b.strict && l.wild && b.programs != nil && !l.lists(b.programs) {
+	if l.wild && b.programs != nil && !b.isStrict() && !l.lists(b.programs) {
 		v.hidden++ // the answer is maybe, and the rule leaves it to the file
 		return nil, nil
 	}

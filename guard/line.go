@@ -19,7 +19,7 @@ type line struct {
 	hidden    map[string]bool       // programs that may run in a way that the commands do not show
 	wild      bool                  // any program may run
 	shown     bool                  // the question is about the commands that the line shows
-	runs      map[string]answer     // by program
+	runs      map[string]answer     // by program, if the line is long
 	words     int                   // bytes of the words that a glob is compared with, at most
 	others    int                   // those that stand in no command
 	mentioned map[*Rule]answer      // whether the whole line has one of the words of a rule
@@ -181,14 +181,21 @@ func (r *Rule) commands(l *line, behind bool) (list []*command) {
 
 // searchSteps is the price for looking for programs among the commands.
 func (l *line) searchSteps(programs []string) int {
-	steps := 1 + len(programs)
+	steps, each := 1+len(programs), l.askSteps()
+	if each == 0 {
+		return steps
+	}
 	for _, p := range programs {
 		if _, asked := l.runs[p]; !asked {
-			steps += len(l.commands)/32 + len(l.call.Command)/512
+			steps += each
 		}
 	}
 	return steps
 }
+
+// askSteps is the price for asking whether a program may run. It is 0 for a short line, which costs less to ask again
+// than to remember.
+func (l *line) askSteps() int { return len(l.commands)/32 + len(l.call.Command)/512 }
 
 // matchSteps is the price for comparing a call with a rule.
 func (r *Rule) matchSteps(l *line) int {
@@ -211,8 +218,9 @@ func (l *line) run(program string) answer {
 	}
 	a, ok := l.runs[program]
 	if !ok {
-		a = toAnswer(l.call.Script.Runs(program))
-		l.runs[program] = a
+		if a = toAnswer(l.call.Script.Runs(program)); l.askSteps() > 0 {
+			l.runs[program] = a
+		}
 	}
 	return a
 }

@@ -102,6 +102,7 @@ func newPathPattern(text string) pathPattern {
 	glob := strings.TrimPrefix(text, "~/")
 	lower := strings.ToLower(glob)
 	p := pathPattern{glob: glob, lower: lower, literal: literal(lower)}
+	p.names = make([]pathName, 0, strings.Count(glob, "/")+1)
 	for name := range strings.SplitSeq(glob, "/") {
 		i, j := strings.IndexAny(name, "*?"), strings.LastIndexAny(name, "*?")+1
 		if i < 0 {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -127,9 +128,9 @@ type block struct {
 	programs   []string
 	strict     bool // the rule may have its own answer to what is unknown, or its own time
 
-	once sync.Once
-	rule *Rule
-	err  error
+	once, skimmed sync.Once
+	rule          *Rule
+	err           error
 }
 
 // An Error is a mistake in a file of rules. Line and Col count from 1. Source is the line, "" if nobody knows it.
@@ -185,7 +186,7 @@ func (e *Error) in(text string, first int) *Error {
 // cut cuts the text of a file into what stands in front of the first rule, and the rules. A text
 // with strings of several lines is one block, which the parser alone can cut.
 func cut(file, pack, text string) (head string, blocks []*block) {
-	if strings.Contains(text, `'''`) || strings.Contains(text, `"""`) {
+	if pack == "" && (strings.Contains(text, `'''`) || strings.Contains(text, `"""`)) {
 		return text, nil
 	}
 	start, first, line := -1, 1, 1 // of the rule that the loop is in; -1 in front of the first one
@@ -196,7 +197,9 @@ func cut(file, pack, text string) (head string, blocks []*block) {
 		}
 		b := &block{file: file, pack: pack, line: first, text: text[start:at]}
 		b.programs = programsIn(b.text)
-		b.skim()
+		if pack == "" {
+			b.skimmed.Do(b.skim)
+		}
 		blocks = append(blocks, b)
 	}
 	for at := 0; at < len(text); line++ {
@@ -217,14 +220,19 @@ func cut(file, pack, text string) (head string, blocks []*block) {
 // ownKeys are the keys of a rule that has its own answer to what is unknown, or its own time.
 var ownKeys = [...]string{"unknown", "agents", "days", "hours"}
 
+// ownStarts are the bytes with which one of these begins, a key in quotes, or another table.
+const ownStarts = `uadh"'[`
+
 // skim finds out from the lines of a rule whether its text alone can say that a call does not need it. It
 // may take more rules for strict than there are, and must not miss one: a rule that a call does not need is
 // not decoded.
 func (b *block) skim() {
-	b.strict = strings.Contains(b.text, `"allow"`) || strings.Contains(b.text, `'allow'`)
+	b.strict = b.strict || strings.Contains(b.text, "allow") && (strings.Contains(b.text, `"allow"`) || strings.Contains(b.text, `'allow'`))
 	_, body, _ := strings.Cut(b.text, "\n")
 	for line := range strings.Lines(body) {
-		line = strings.TrimLeft(line, " \t")
+		if line = strings.TrimLeft(line, " \t"); line == "" || !strings.Contains(ownStarts, line[:1]) {
+			continue
+		}
 		key := strings.TrimLeft(line, `"'`)
 		for _, own := range ownKeys {
 			b.strict = b.strict || strings.HasPrefix(key, own)
@@ -236,6 +244,12 @@ func (b *block) skim() {
 			b.programs = nil
 		}
 	}
+}
+
+// isStrict is strict, also for a pack, whose rules are skimmed when they are needed.
+func (b *block) isStrict() bool {
+	b.skimmed.Do(b.skim)
+	return b.strict
 }
 
 // isHeader reports whether a line begins a rule. In a text without strings of several lines no
@@ -252,31 +266,23 @@ func isHeader(line string) bool {
 
 // programsIn returns the list of programs in a rule's text, nil if it is not written in the plain
 // way: then only the decoded rule says them.
-func programsIn(text string) (names []string) {
-	i := strings.Index(text, "\nprograms")
-	if i < 0 || strings.Contains(text[i+9:], "\nprograms") {
+func programsIn(text string) []string {
+	_, list, _ := strings.Cut(text, "\nprograms = [")
+	list, _, ok := strings.Cut(list, "]")
+	parts := strings.Split(list, `"`) // each second one is a name
+	if !ok || len(parts) < 3 || len(parts)%2 == 0 || strings.Count(text, "\nprograms") != 1 || strings.ContainsAny(list, `\#'`) {
 		return nil
 	}
-	list, ok := strings.CutPrefix(strings.TrimLeft(text[i+9:], " \t"), "=")
-	if !ok {
-		return nil
-	}
-	list, _, ok = strings.Cut(list, "]")
-	if list = strings.TrimLeft(list, " \t"); !ok || !strings.HasPrefix(list, "[") || strings.ContainsAny(list, "\\#") {
-		return nil
-	}
-	for list = list[1:]; ; {
-		list = strings.TrimLeft(list, " \t\r\n,")
-		if list == "" {
-			return names
-		}
-		quote := list[:1]
-		name, rest, ok := strings.Cut(list[1:], quote)
-		if !ok || quote != `"` && quote != `'` {
+	names := parts[:0]
+	for i, part := range parts {
+		switch {
+		case i%2 == 1:
+			names = append(names, part)
+		case strings.Trim(part, " \t\n,") != "":
 			return nil
 		}
-		names, list = append(names, name), rest
 	}
+	return names
 }
 
 // decode returns the rule of a block.
@@ -293,19 +299,53 @@ func (b *block) decode() (*Rule, error) {
 
 // decodeText returns the rule in a text.
 func (b *block) decodeText(text string) (*Rule, error) {
-	var doc map[string]any
-	if _, err := toml.Decode(text, &doc); err != nil {
-		return nil, tomlError(b.file, text, b.line, err)
+	values := plainRule(text)
+	if values == nil {
+		var doc map[string]any
+		if _, err := toml.Decode(text, &doc); err != nil {
+			return nil, tomlError(b.file, text, b.line, err)
+		}
+		rules, _ := doc["rule"].([]map[string]any)
+		if len(rules) != 1 || len(doc) != 1 {
+			return nil, (&Error{File: b.file, Line: b.line, Msg: "the rule has another table behind it: want [[rule]] for each rule, and no other table"}).in(text, b.line)
+		}
+		values = rules[0]
 	}
-	rules, _ := doc["rule"].([]map[string]any)
-	if len(rules) != 1 || len(doc) != 1 {
-		return nil, (&Error{File: b.file, Line: b.line, Msg: "the rule has another table behind it: want [[rule]] for each rule, and no other table"}).in(text, b.line)
-	}
-	r, err := newRule(b.file, b.pack, b.line, rules[0])
+	r, err := newRule(b.file, b.pack, b.line, values)
 	if e, ok := err.(*Error); ok {
 		return nil, e.in(text, b.line)
 	}
 	return r, err
+}
+
+// plainRule reads a rule whose values are JSON, too, in lines of their own, as those of most rules are: the parser of
+// TOML takes several times as long. It returns nil for any other text.
+func plainRule(text string) map[string]any {
+	text, ok := strings.CutPrefix(text, "[[rule]]\n")
+	if !ok || strings.ContainsAny(text, "\\{\r\x7f") || !utf8.ValidString(text) {
+		return nil
+	}
+	values := map[string]any{}
+	for line := range strings.Lines(text) {
+		if line[0] == '\n' || line[0] == '#' {
+			continue
+		}
+		key, text, _ := strings.Cut(line, " = ")
+		var value any
+		isKey := key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz_") == "" && values[key] == nil
+		if !isKey || json.Unmarshal([]byte(text), &value) != nil || !hasTexts(value) {
+			return nil
+		}
+		values[key] = value
+	}
+	return values
+}
+
+// hasTexts reports whether a value is a text, or a list of such values.
+func hasTexts(value any) bool {
+	_, isText := value.(string)
+	list, isList := value.([]any)
+	return isText || isList && !slices.ContainsFunc(list, func(v any) bool { return !hasTexts(v) })
 }
 
 // tomlError gives a parser's error its place. line is the first line of the text.
@@ -331,19 +371,19 @@ func newRule(file, pack string, line int, values map[string]any) (*Rule, error) 
 		}
 		return nil, &Error{File: file, Line: line, Msg: where + ": " + errtext.Format(format, args...)}
 	}
-	names := make([]string, len(keys))
+	names, known := make([]string, len(keys)), 0
 	for i, k := range keys {
 		names[i] = k.name
 		if v, ok := values[k.name]; ok {
+			known++
 			if err := fill(k.field(r), v); err != nil {
 				return fail("%s: %v", k.name, err)
 			}
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if !slices.Contains(names, key) {
-			return fail("unknown key %s%s", errtext.Quote(key), near.DidYouMean(key, names))
-		}
+	if known < len(values) {
+		key := slices.Min(slices.DeleteFunc(slices.Collect(maps.Keys(values)), func(key string) bool { return slices.Contains(names, key) }))
+		return fail("unknown key %s%s", errtext.Quote(key), near.DidYouMean(key, names))
 	}
 	if msg := r.check(); msg != "" {
 		return fail("%s", msg)

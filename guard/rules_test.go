@@ -1,14 +1,18 @@
 package guard
 
 import (
+	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/BurntSushi/toml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/shell"
 )
 
@@ -165,5 +169,64 @@ func TestSkim(t *testing.T) {
 				t.Errorf("rules %d, %s: got %s (%v), want %s (%v)", i, line, got, errGot, want, errWant)
 			}
 		}
+	}
+}
+
+// TestPlainRule checks that a rule read as JSON is what the parser of TOML reads, also if its text is damaged, and that
+// the text of a pack's rule says its programs.
+func TestPlainRule(t *testing.T) {
+	plain, rng := 0, rand.New(rand.NewPCG(1, 2))
+	parts := []string{"", "\n", `"`, "'", ",", "[", "]", "[]", "{", "}", "\\", "#", "# x\n", "=", " = ", "\t", "\r", "\x00", "\x7f", "\xff", "1", "null", "true", "a", "programs = [\"x\"]\n", "\n[[rule]]\n"}
+	for _, name := range PackNames {
+		_, blocks := readPack(name)
+		for _, b := range blocks {
+			rule, err := b.decodeText(b.text)
+			if err != nil || !slices.Equal(rule.Programs, b.programs) {
+				t.Errorf("%s: got programs %q (%v), want %q", rule.ID(), b.programs, err, rule.Programs)
+			}
+			if b.skim(); b.programs == nil && rule.Programs != nil {
+				t.Errorf("%s: its text does not say its programs", rule.ID())
+			}
+			for i := range 200 {
+				text := b.text
+				if i > 0 {
+					from := rng.IntN(len(text))
+					text = text[:from] + parts[rng.IntN(len(parts))] + text[min(from+rng.IntN(4), len(text)):]
+				}
+				got := plainRule(text)
+				if got == nil {
+					continue
+				}
+				plain++
+				var doc map[string]any
+				_, err := toml.Decode(text, &doc)
+				if want, _ := doc["rule"].([]map[string]any); err != nil || len(want) != 1 || len(doc) != 1 || !reflect.DeepEqual(got, want[0]) {
+					t.Errorf("%q: got %v, the parser %v (%v)", text, got, doc, err)
+				}
+			}
+		}
+	}
+	if plain < 10_000 {
+		t.Errorf("%d texts are plain, want at least 10,000", plain)
+	}
+}
+
+// TestProgramsIn checks which lists of programs the text of a rule says. nil stands for those that the decoded rule says.
+func TestProgramsIn(t *testing.T) {
+	for text, want := range map[string][]string{
+		`programs = ["a"]`: {"a"}, `programs = ["a", "b",]`: {"a", "b"}, "programs = [\n  \"a\",\n  \"b\"\n]": {"a", "b"}, `programs = ["["]`: {"["},
+		`programs = []`: nil, `programs = [ ]`: nil, `programs = ['a']`: nil, `programs = ["]", "a"]`: nil, `programs = ["\u0061"]`: nil, `programs = ["a" # "]`: nil,
+		"programs = [\"a\"]\nprograms = [\"b\"]": nil, `programs=["a"]`: nil, ` programs = ["a"]`: nil, `programs = ["a]`: nil, `programs = [1, "a"]`: nil, `paths = ["a"]`: nil,
+	} {
+		if got := programsIn("[[rule]]\n" + text + "\n"); !slices.Equal(got, want) || (got == nil) != (want == nil) {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+	s, err := Load("rules.toml", "[[rule]]\nname = \"a\"\nprograms = []\npaths = [\".env\"]\ndecision = \"ask\"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := answerTo(t, s, "cat .env"); d.Action != starhost.ActionAsk {
+		t.Errorf("a rule with an empty list of programs: got %v", d)
 	}
 }

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -34,10 +35,5 @@ var programUses = sync.OnceValue(func() map[string][]string {
 // Uses reports whether a program does with the files or hosts that its words name what one of the uses says:
 // "writes", "makes", "unpacks", "reads", "mostly reads", "opens none", "lists", "calls" or "passes".
 func Uses(program string, uses ...string) bool {
-	for _, use := range programUses()[program] {
-		if isOneOf(use, uses) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(programUses()[program], func(use string) bool { return isOneOf(use, uses) })
 }

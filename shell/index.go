@@ -3,6 +3,7 @@ package shell
 import (
 	"encoding/binary"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -61,15 +62,7 @@ func (x *index) has(q question) bool {
 
 // isOpen reports whether a program that does not occur may be a word that is decided at run time.
 func (x *index) isOpen(program string) bool {
-	if x.open {
-		return true
-	}
-	for _, w := range x.patterns {
-		if w.mayBe(program) {
-			return true
-		}
-	}
-	return false
+	return x.open || slices.ContainsFunc(x.patterns, func(w word) bool { return w.mayBe(program) })
 }
 
 // appendKey appends all that an answer reads of a call.

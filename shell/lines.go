@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -169,12 +170,12 @@ func newPlaces(file *syntax.File, size int) *places {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.SglQuoted:
-			p.mark(n, literal)
+			mark(p.list, n, literal)
 		case *syntax.DblQuoted:
 			p.markTexts(n.Parts, doubled)
 		case *syntax.CmdSubst:
 			if n.Backquotes {
-				p.markEarly(n)
+				mark(p.early, n, true)
 			}
 		case *syntax.Redirect:
 			switch {
@@ -183,7 +184,7 @@ func newPlaces(file *syntax.File, size int) *places {
 				p.markTexts(n.Hdoc.Parts, literal)
 			default:
 				p.markTexts(n.Hdoc.Parts, document)
-				p.markEarly(n.Hdoc)
+				mark(p.early, n.Hdoc, true)
 				p.delimiters = append(p.delimiters, n.Word.Lit())
 			}
 		}
@@ -192,17 +193,10 @@ func newPlaces(file *syntax.File, size int) *places {
 	return p
 }
 
-// mark records the place of a node's bytes.
-func (p *places) mark(n syntax.Node, at place) {
-	for i := int(n.Pos().Offset()); i < min(int(n.End().Offset()), len(p.list)); i++ {
-		p.list[i] = at
-	}
-}
-
-// markEarly records the bytes of a node in which the shells join lines before they look for quotes.
-func (p *places) markEarly(n syntax.Node) {
-	for i := int(n.Pos().Offset()); i < min(int(n.End().Offset()), len(p.early)); i++ {
-		p.early[i] = true
+// mark records something about a node's bytes.
+func mark[T any](list []T, n syntax.Node, value T) {
+	for i := int(n.Pos().Offset()); i < min(int(n.End().Offset()), len(list)); i++ {
+		list[i] = value
 	}
 }
 
@@ -210,7 +204,7 @@ func (p *places) markEarly(n syntax.Node) {
 func (p *places) markTexts(parts []syntax.WordPart, at place) {
 	for _, part := range parts {
 		if _, ok := part.(*syntax.Lit); ok {
-			p.mark(part, at)
+			mark(p.list, part, at)
 		}
 	}
 }
@@ -243,12 +237,7 @@ func (p *places) joins(text string, start, backslash int) bool {
 
 // endsDocument reports whether a line may be joined to the delimiter of a here-document.
 func (p *places) endsDocument(line string) bool {
-	for _, d := range p.delimiters {
-		if strings.HasPrefix(d, line) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.delimiters, func(d string) bool { return strings.HasPrefix(d, line) })
 }
 
 // hasComment reports whether a comment may begin in a part of a line.

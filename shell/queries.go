@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // harmlessQueries are the commands of sqlite3 and psql that show something.
 const harmlessQueries = " .tables .schema .mode .headers .header .databases .indexes .dump .width .timeout .fullschema .stats " +
@@ -36,10 +39,8 @@ func (r *reader) judgeQuery(name string, args []word) {
 // isSafeQuery reports whether a text for a database runs no program.
 func isSafeQuery(text string) bool {
 	lower := strings.ToLower(text)
-	for _, part := range runningQueries {
-		if strings.Contains(lower, part) {
-			return false
-		}
+	if slices.ContainsFunc(runningQueries, func(part string) bool { return strings.Contains(lower, part) }) {
+		return false
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if strings.HasPrefix(first, ".") || strings.HasPrefix(first, `\`) {
@@ -50,10 +51,5 @@ func isSafeQuery(text string) bool {
 
 // hasStart reports whether a text begins with one of the starts.
 func hasStart(text string, starts ...string) bool {
-	for _, start := range starts {
-		if strings.HasPrefix(text, start) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(starts, func(start string) bool { return strings.HasPrefix(text, start) })
 }

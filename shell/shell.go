@@ -225,12 +225,7 @@ func (s *Script) hasUnlisted() bool {
 			listed[*c.Argv[2]] = true
 		}
 	}
-	for _, c := range s.calls {
-		if !c.argv[0].known || !listed[path.Base(c.argv[0].text)] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.calls, func(c invocation) bool { return !c.argv[0].known || !listed[c.name] })
 }
 
 // isKnown reports whether every program has a row.

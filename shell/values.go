@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -197,12 +198,7 @@ func isSequence(s *syntax.Stmt) bool {
 	if !ok || len(c.Assigns) > 0 || len(c.Args) < 2 || c.Args[0].Lit() != "seq" {
 		return false
 	}
-	for _, w := range c.Args[1:] {
-		if !isDigits(w.Lit()) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.Args[1:], func(w *syntax.Word) bool { return !isDigits(w.Lit()) })
 }
 
 // poison are variables that change which programs run, or that programs run as a command.
@@ -230,12 +226,7 @@ var poison = []string{
 
 // isPoison reports whether a variable changes which programs run.
 func isPoison(name string) bool {
-	for _, prefix := range []string{"LD_", "DYLD_", "BASH_FUNC_", "GIT_"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return isOneOf(name, poison) || isHookList(name) ||
+	return hasStart(name, "LD_", "DYLD_", "BASH_FUNC_", "GIT_") || isOneOf(name, poison) || isHookList(name) ||
 		strings.HasSuffix(name, "PAGER") || strings.HasSuffix(name, "_EDITOR") || strings.HasPrefix(name, "CARGO_TARGET_")
 }
 
