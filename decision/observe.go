@@ -445,7 +445,7 @@ func (b *recordBuilder) addContext(h *Handler, c *starhost.Context) {
 	for i := range c.Fragments {
 		f := &c.Fragments[i]
 		row := Context{
-			ID: fragments.Sum(f.Content).String(), Bytes: len(f.Content), Plugin: f.Plugin, Source: f.Source,
+			ID: f.ID().String(), Bytes: len(f.Content), Plugin: f.Plugin, Source: f.Source,
 			Title: f.Title, Priority: f.Priority,
 		}
 		if f.Target != fragments.Prompt {

@@ -48,12 +48,19 @@ func TestCacheTooLarge(t *testing.T) {
 	}
 }
 
-// A merge uses the id of a digest without hashing the text.
+// A merge, and whoever asks for a fragment's id, uses the id of a digest without hashing the text.
 func TestMergeHashesNoDigest(t *testing.T) {
 	text := strings.Repeat("x", 4<<10)
 	d := &Digest{text, Hash{1}} // an id that no hash function would return
 	if got := Merge([]Fragment{{Content: text, Digest: d}}).Rows()[0].ID; got != d.id {
 		t.Errorf("got id %v, want %v, that of the digest", got, d.id)
+	}
+	f := Fragment{Content: text, Digest: d}
+	if f.ID() != d.id {
+		t.Errorf("got id %v, want that of the digest", f.ID())
+	}
+	if f.Content = "other"; f.ID() != Sum("other") {
+		t.Errorf("got id %v of another content", f.ID())
 	}
 }
 

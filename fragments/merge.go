@@ -142,7 +142,7 @@ type rowKey struct {
 }
 
 func (m *merger) offer(f *Fragment) {
-	key := rowKey{f.id(), f.Target}
+	key := rowKey{f.ID(), f.Target}
 	row := m.rows[key]
 	if row == nil {
 		row = &m.room[len(m.set.rows)]
@@ -161,8 +161,8 @@ func (m *merger) offer(f *Fragment) {
 // maxUnlike is the most later offers that a row retains.
 const maxUnlike = 8
 
-// id returns the hash of f's content, from its digest if it has one.
-func (f *Fragment) id() Hash {
+// ID returns the hash of f's content, from its digest if it has one.
+func (f *Fragment) ID() Hash {
 	if f.Digest.matches(f.Content) {
 		return f.Digest.id
 	}

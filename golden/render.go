@@ -254,7 +254,7 @@ func contextText(c starhost.Context) string {
 	cells := make([][]string, len(c.Fragments))
 	for i, f := range c.Fragments {
 		cells[i] = []string{
-			strconv.Itoa(i + 1), fragments.Sum(f.Content).Short(), texttable.OneLine(f.Source),
+			strconv.Itoa(i + 1), f.ID().Short(), texttable.OneLine(f.Source),
 			texttable.Size(len(f.Content)), texttable.OneLine(f.Title),
 		}
 		if f.Target == fragments.System {

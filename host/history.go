@@ -50,7 +50,7 @@ func (t *Turn) changeHistory(next []starhost.Message) {
 	t.setHistory(list)
 	for _, c := range s.startContext {
 		if slices.ContainsFunc(c.Fragments, func(f fragments.Fragment) bool {
-			return f.Target == fragments.Prompt && !present[fragments.Sum(f.Content)]
+			return f.Target == fragments.Prompt && !present[f.ID()]
 		}) {
 			s.unsentContext = s.startContext // merging omits what the history still has
 		}

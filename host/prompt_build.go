@@ -134,15 +134,15 @@ func (t *Turn) storeFragments(ctx context.Context, rows []*fragments.Row) {
 // storeAttachments stores the attachments that a prompt sends, if the store has a place for attachments.
 func (t *Turn) storeAttachments(ctx context.Context, rows []*fragments.AttachmentRow) {
 	store, ok := t.host.opts.Fragments.(interface {
-		PutAttachments(context.Context, ...fragments.Attachment) error
+		PutAttachments(context.Context, ...*fragments.AttachmentRow) error
 	})
 	if !ok {
 		return
 	}
-	var kept []fragments.Attachment
+	var kept []*fragments.AttachmentRow
 	for _, r := range rows {
 		if r.Status == fragments.Kept || r.Status == fragments.Changed {
-			kept = append(kept, r.Attachment)
+			kept = append(kept, r)
 		}
 	}
 	if len(kept) == 0 {

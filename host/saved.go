@@ -129,11 +129,11 @@ func (s *SavedSession) Contents() []fragments.Hash {
 		ids = append(ids, s.Messages[i].Contents...)
 	}
 	for i := range s.Parts {
-		ids = append(ids, fragments.Sum(s.Parts[i].Fragment.Content))
+		ids = append(ids, s.Parts[i].Fragment.ID())
 	}
 	for i := range s.Welcome {
 		for _, f := range s.Welcome[i].Fragments {
-			ids = append(ids, fragments.Sum(f.Content))
+			ids = append(ids, f.ID())
 		}
 	}
 	slices.SortFunc(ids, compareHashes)

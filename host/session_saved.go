@@ -109,7 +109,7 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 	}
 	s.system = systemText{ownText: saved.System, stale: true}
 	for _, p := range saved.Parts {
-		s.system.parts = append(s.system.parts, systemPart{p.Fragment, fragments.Sum(p.Fragment.Content), p.Origins})
+		s.system.parts = append(s.system.parts, systemPart{p.Fragment, p.Fragment.ID(), p.Origins})
 	}
 	return s
 }

@@ -334,7 +334,7 @@ func (v View) NewFireJSON(event string, outcome *host.Outcome) *FireJSON {
 	}
 	for _, c := range outcome.Context() {
 		for _, g := range c.Fragments {
-			out.Context = append(out.Context, contextJSON{g.Plugin, g.Source, fragments.Sum(g.Content), g.Content})
+			out.Context = append(out.Context, contextJSON{g.Plugin, g.Source, g.ID(), g.Content})
 		}
 		for _, at := range c.Attachments {
 			out.Context = append(out.Context, contextJSON{at.Plugin, at.Source, at.ID(), at.Name})

@@ -44,12 +44,12 @@ func (d *DB) Put(ctx context.Context, contents ...fragments.Content) error {
 
 // PutAttachments stores the bytes of attachments as contents with a type. It stores no URL, because
 // the model fetches what is there. A text with the same bytes stays a text.
-func (d *DB) PutAttachments(ctx context.Context, list ...fragments.Attachment) error {
+func (d *DB) PutAttachments(ctx context.Context, list ...*fragments.AttachmentRow) error {
 	byType := map[string][]fragments.Content{}
 	for _, a := range list {
 		if a.URL == "" {
 			kind := cmp.Or(a.Type, "application/octet-stream")
-			c := fragments.Content{ID: a.ID(), Text: a.Content, Source: cmp.Or(a.Source, a.Name)}
+			c := fragments.Content{ID: a.ID, Text: a.Content, Source: cmp.Or(a.Source, a.Name)}
 			byType[kind] = append(byType[kind], c)
 		}
 	}

@@ -76,7 +76,7 @@ func TestAttachments(t *testing.T) {
 			{"a picture", picture, "attachment", "false true"},
 		}
 		for _, tt := range steps {
-			err := db.PutAttachments(t.Context(), tt.a)
+			err := db.PutAttachments(t.Context(), &fragments.AttachmentRow{Attachment: tt.a, ID: tt.a.ID()})
 			if tt.as == "text" {
 				err = s.Put(t.Context(), fragments.Content{ID: tt.a.ID(), Text: tt.a.Content})
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 // PutAttachments stores attachments, each once: the bytes, or the URL that the model fetches.
-func (l *LLM) PutAttachments(ctx context.Context, list ...fragments.Attachment) error {
+func (l *LLM) PutAttachments(ctx context.Context, list ...*fragments.AttachmentRow) error {
 	missing, err := l.missingAttachments(ctx, list)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -26,7 +26,7 @@ func (l *LLM) PutAttachments(ctx context.Context, list ...fragments.Attachment) 
 			}
 			_, err := tx.ExecContext(ctx, `INSERT INTO attachments (id, type, url, content)
 SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM attachments WHERE id = $1)`,
-				a.ID().String(), nullText(a.Type), nullText(a.URL), content)
+				a.ID.String(), nullText(a.Type), nullText(a.URL), content)
 			if err != nil {
 				return err
 			}
@@ -40,13 +40,13 @@ func nullText(text string) sql.NullString { return sql.NullString{String: text, 
 
 // missingAttachments returns the attachments that are not stored.
 func (l *LLM) missingAttachments(
-	ctx context.Context, all []fragments.Attachment,
-) (list []fragments.Attachment, err error) {
+	ctx context.Context, all []*fragments.AttachmentRow,
+) (list []*fragments.AttachmentRow, err error) {
 	err = l.db.read(ctx, func(ctx context.Context, db *sql.DB) error {
 		list = nil
 		for _, a := range all {
 			var n int
-			err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM attachments WHERE id = $1`, a.ID().String()).Scan(&n)
+			err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM attachments WHERE id = $1`, a.ID.String()).Scan(&n)
 			if err != nil {
 				return err
 			}

@@ -287,7 +287,7 @@ COALESCE(hex(content), 'NULL') || '|' || typeof(content) FROM attachments ORDER 
 		t.Errorf("Find: got %v, %v", ids, err)
 	}
 	execute(t, file, `ALTER TABLE attachments RENAME TO other`)
-	if err := l.PutAttachments(t.Context(), picture); err == nil || !strings.Contains(err.Error(), "attachments") {
+	if err := l.PutAttachments(t.Context(), &fragments.AttachmentRow{Attachment: picture, ID: picture.ID()}); err == nil || !strings.Contains(err.Error(), "attachments") {
 		t.Errorf("PutAttachments without the table: got %v", err)
 	}
 	execute(t, file, `ALTER TABLE other RENAME TO attachments`)

@@ -219,7 +219,7 @@ func (env Env) resolveFragment(ctx context.Context, res *Result, f *loadFlags, r
 	if len(list) != 1 || files > 0 {
 		return c, usagef("fragments set: %s: got %d texts and %d attachments, want one text", errtext.Brief(ref), len(list), files)
 	}
-	return fragments.Content{ID: fragments.Sum(list[0].Content), Text: list[0].Content, Source: ref}, nil
+	return fragments.Content{ID: list[0].ID(), Text: list[0].Content, Source: ref}, nil
 }
 
 func (p *program) fragmentsRemoveCommand() *cobra.Command {
