@@ -496,9 +496,6 @@ func (e *Event) isOneOf(names string) bool {
 type Options struct {
 	// States stores the state of sessions between two processes. Nil stores nothing.
 	States *States
-	// Resume returns the session of the event, for a caller that keeps sessions in memory instead of in
-	// States. If it makes a new session, that begins with the saved state. Nil means [host.Host.Resume].
-	Resume func(host.SessionConfig, host.SavedSession) *host.Session
 	// Pin is what [States.Pin] returned for the event; nil if the caller has not called it. Root is the
 	// folder whose config the host has, for a session without a pin. FailOpen lets events pass although
 	// guards are gone that the session had.

@@ -77,10 +77,6 @@ func (o *Options) inSession(
 	store = func() {}
 	config := host.SessionConfig{ID: e.session, Platform: e.agent.Name, Guarded: true}
 	blank := host.SavedSession{Started: e.kind != kindPrompt}
-	if o.Resume != nil {
-		v, err = f.run(ctx, o.Resume(config, blank), e)
-		return v, store, err
-	}
 	if o.States == nil || e.session == "" || !f.needsSession(e, h) {
 		v, err = f.run(ctx, h.Resume(config, blank), e)
 		return v, store, err
