@@ -249,7 +249,7 @@ func (e *evaluation) recordResult(err error) {
 		e.finish(e.refusalError(err))
 		return
 	}
-	e.plugin.Registered, e.plugin.Inside = e.registered, &e.inside
+	e.plugin.Registered, e.plugin.Inside, e.plugin.Settings = e.registered, &e.inside, e.settingsOf()
 	e.finish(nil)
 }
 

@@ -46,6 +46,8 @@ type Plugin struct {
 	Err error
 	// Declared and Granted are permissions in the form in which their authors wrote them.
 	Declared, Granted []string
+	// Settings are the operator's, of the config and then of flags; nil unless the plugin is loaded.
+	Settings []builtins.Setting
 	// Waiting are the permissions that the plugin gets as soon as the operator trusts its project.
 	Waiting []string
 	// RequiresEnv lists the environment variables that the plugin needs.

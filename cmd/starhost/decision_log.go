@@ -102,7 +102,7 @@ func useSet(l *decision.Log, set *loader.Set) {
 	used := decision.Set{Revision: set.Revision()}
 	for i := range set.Plugins {
 		if p := &set.Plugins[i]; p.Status == loader.StatusLoaded {
-			used.Plugins = append(used.Plugins, recordedPlugin(p, set.Config.Plugin[p.Name]))
+			used.Plugins = append(used.Plugins, recordedPlugin(p))
 		}
 	}
 	for name, source := range set.Config.Secrets {
@@ -113,8 +113,8 @@ func useSet(l *decision.Log, set *loader.Set) {
 	l.Use(used, set.Redact)
 }
 
-// recordedPlugin returns what records say about a plugin. config has the plugin's settings; it may be nil.
-func recordedPlugin(p *loader.Plugin, config *loader.PluginConfig) decision.Plugin {
+// recordedPlugin returns what records say about a plugin.
+func recordedPlugin(p *loader.Plugin) decision.Plugin {
 	r := decision.Plugin{Name: p.Name, Version: p.Version, SHA256: p.Digest.String()}
 	if p.Mode != "enforce" {
 		r.Mode = p.Mode
@@ -122,12 +122,11 @@ func recordedPlugin(p *loader.Plugin, config *loader.PluginConfig) decision.Plug
 	if len(p.Declared) > 0 {
 		r.Granted = append([]string{}, p.Granted...)
 	}
-	if config == nil || len(config.Values) == 0 {
-		return r
-	}
-	r.Config = map[string]json.RawMessage{}
-	for key, value := range config.Values {
-		r.Config[key] = jsontext.Must(value.V)
+	for _, s := range p.Settings {
+		if r.Config == nil {
+			r.Config = map[string]json.RawMessage{}
+		}
+		r.Config[s.Key] = jsontext.Must(s.Value)
 	}
 	return r
 }
