@@ -17,19 +17,19 @@ var sizes = map[string]int{
 	"agents/install":   2960,
 	"agents/trace":     1690,
 	"bench":            1820, // 260 of them measure growth, memory, and the guard that users run
-	"builtins":         8090,
+	"builtins":         8140,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4480,
-	"cmd/starhost":     10200,
+	"cmd/starhost":     10050,
 	"decision":         4290, // 60 of them name the plugins of a set once
 	"editor/check":     790,
 	"editor/format":    170,
 	"editor/lint":      1920,
 	"editor/lsp":       2850,
-	"effects":          5380, // 50 of them tell types by their content, in place of a library
+	"effects":          5200, // 50 of them tell types by their content, in place of a library
 	"fleet":            1020, // fetches, tries and installs bundles
 	"fragments":        1000,
-	"golden":           3932,
+	"golden":           4130, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
 	"guard":            2060, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5625, // 25 of them read a rendering piece by piece, in place of a list in each prompt
 	"internal":         4130, // 25 of them write XML, in place of a library, and 42 are one cache in place of four
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_490
+const maxSize = 108_380
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -61,8 +61,9 @@ func CaseTable(rt call.Runtime, d CaseDriver) []call.Entry {
 			Name: "prompt", Params: "text, " + requestParams, Type: "str, " + requestTypes,
 			Doc: `Begins a turn with the user's words and builds its prompt.
 fragments and system_fragments are references, tools are globs on the names of offered
-tools, template is a reference with params for its parameters. report = True prints the sizes and
-hashes of its parts too. Returns the prompt: .text,
+tools, template is a reference with params for its parameters. messages are the conversation so far,
+each a dict with role and content, and client_tools are tools of the caller, each a dict with name,
+description and parameters. report = True prints the sizes and hashes of its parts too. Returns the prompt: .text,
 .system, .messages, .tools, .fragments, .attachments, .model and .bytes.`,
 			Example: `p = prompt("Why is checkout slow?", fragments = ["runbook:checkout"])
 assert_contains(p.text, "Why is checkout slow?")

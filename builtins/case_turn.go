@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,12 +13,13 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // These are the parameters of a step that makes a request, except for the request's text, and their types.
 const (
-	requestTypes  = "list[str], list[str], list[Attachment], str, list[str], str, dict[str, Any], str, dict[str, Any], bool -> Any"
-	requestParams = `fragments=[], system_fragments=[], attachments=[], system="", tools=[], model="", options={}, template="", params={}, report=False`
+	requestTypes  = "list[str], list[str], list[Attachment], str, list[str], str, dict[str, Any], str, dict[str, Any], list[dict[str, Any]], list[dict[str, Any]], bool -> Any"
+	requestParams = `fragments=[], system_fragments=[], attachments=[], system="", tools=[], model="", options={}, template="", params={}, messages=[], client_tools=[], report=False`
 )
 
 // requestArgs are the arguments of a step that makes a request.
@@ -26,6 +28,7 @@ type requestArgs struct {
 	refs, systemRefs, tools stringOrList
 	attachments             attachmentArg
 	options, params         *starlark.Dict
+	messages, clientTools   *starlark.List
 	report                  bool
 }
 
@@ -33,7 +36,8 @@ type requestArgs struct {
 func (a *requestArgs) bind(c call.Call, behind ...any) error {
 	pairs := append([]any{"text", &a.r.Text}, behind...)
 	return c.Bind(append(pairs, "fragments?", &a.refs, "system_fragments?", &a.systemRefs, "attachments??", &a.attachments,
-		"system?", &a.r.System, "tools?", &a.tools, "model?", &a.r.Model, "options?", &a.options, "template??", &a.r.Template, "params??", &a.params, "report?", &a.report)...)
+		"system?", &a.r.System, "tools?", &a.tools, "model?", &a.r.Model, "options?", &a.options, "template??", &a.r.Template, "params??", &a.params,
+		"messages??", &a.messages, "client_tools??", &a.clientTools, "report?", &a.report)...)
 }
 
 // request returns the request that the arguments describe.
@@ -43,8 +47,31 @@ func (a *requestArgs) request(c call.Call) (r host.Request, err error) {
 	if r.Options, err = optionsJSON(c, a.options); err != nil {
 		return r, err
 	}
-	r.Params, err = stringParameters(c, "params", a.params)
+	if r.Params, err = stringParameters(c, "params", a.params); err != nil {
+		return r, err
+	}
+	if r.History, err = decodeList[starhost.Message](c, "messages", a.messages); err != nil {
+		return r, err
+	}
+	r.Tools, err = decodeList[starhost.Tool](c, "client_tools", a.clientTools)
+	for i := range r.Tools {
+		if t := &r.Tools[i]; string(t.Parameters) == "null" {
+			t.Parameters = nil
+		}
+	}
 	return r, err
+}
+
+// decodeList converts a list of dicts, in the form of their JSON. It returns nil for nil.
+func decodeList[T any](c call.Call, arg string, v *starlark.List) (list []T, err error) {
+	if v == nil {
+		return nil, nil
+	}
+	raw, err := encodeJSON(c, arg, v)
+	if err == nil && json.Unmarshal(raw, &list) != nil {
+		err = c.Fail("E0202", "%s: %s", arg, jsontext.Explain(json.Unmarshal(raw, &list)))
+	}
+	return list, err
 }
 
 // A toolCallValue is the value of tool_call(...): a call that a scripted model asks for. It is

@@ -309,7 +309,7 @@ def t(ctx):
 register_tool(t)
 `
 	l := s.mustLoad(t)
-	journal := effects.NewJournal(effects.Header{})
+	journal := new(effects.Journal)
 	h := host.New(host.Options{Record: journal.Record, AppEvents: l.Events()[len(starhost.Events()):]})
 	if err := h.Add(append(s.others, *l.plugin)...); err != nil {
 		t.Fatal(err)

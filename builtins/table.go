@@ -3,6 +3,8 @@ package builtins
 import (
 	"slices"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/builtins/modules"
 )
@@ -40,4 +42,22 @@ func entriesOf(rt call.Runtime, members []call.Member) []call.Entry {
 		entries[i] = m.Entry(rt, m.Name)
 	}
 	return entries
+}
+
+// DefineAll defines entries in a sandbox. It leaves out those without a Value, which are a part of the language.
+func DefineAll[Cost ~struct{ Steps, BytesPerArgByte uint64 }](
+	box interface {
+		Define(name string, value starlark.Value, cost Cost) error
+	}, entries []call.Entry,
+) error {
+	for i := range entries {
+		e := &entries[i]
+		if e.Value == nil {
+			continue
+		}
+		if err := box.Define(e.Name, e.Value, Cost(e.Cost)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -177,11 +177,12 @@ Two fragments with the same content count as one. Reports show source as the ori
 		Func:    makeFragment,
 	},
 	{
-		Name: "attachment", Params: "content=None, path=None, url=None, type=None, name=None", Type: "str | Bytes | None, str | None, str | None, str | None, str | None -> Attachment",
+		Name: "attachment", Params: "content=None, path=None, url=None, type=None, name=None, source=None", Type: "str | Bytes | None, str | None, str | None, str | None, str | None, str | None -> Attachment",
 		Doc: `Data other than text for the prompt: exactly one of content, path and url.
 content is bytes or a string. path is a file of the plugin's own folder or, in a handler, a
 file of the workspace that the plugin may read. The model fetches url itself. type is a MIME
-type; without it, starhost detects it from the bytes. A content has at most 8 MiB.`,
+type; without it, starhost detects it from the bytes. source says in reports where it comes from. A
+content has at most 8 MiB.`,
 		Example: `table = attachment(content = "a,b\n1,2\n", type = "text/csv", name = "table.csv")
 picture = attachment(url = "https://example.com/dash.png")`,
 		Check: `assert_eq((table.type, table.name, picture.name), ("text/csv", "table.csv", "dash.png"))`,

@@ -191,14 +191,14 @@ func (v *attachmentValue) CompareSameType(op syntax.Token, y starlark.Value, dep
 
 // makeAttachment implements
 //
-//	attachment(content=None, path=None, url=None, type=None, name=None)
+//	attachment(content=None, path=None, url=None, type=None, name=None, source=None)
 func makeAttachment(c call.Call) (starlark.Value, error) {
 	var (
-		content        optionalText
-		file, ref      string
-		mimeType, name string
+		content                optionalText
+		file, ref              string
+		mimeType, name, source string
 	)
-	if err := c.Bind("content??", &content, "path??", &file, "url??", &ref, "type??", &mimeType, "name??", &name); err != nil {
+	if err := c.Bind("content??", &content, "path??", &file, "url??", &ref, "type??", &mimeType, "name??", &name, "source??", &source); err != nil {
 		return nil, err
 	}
 	given := 0
@@ -212,7 +212,7 @@ func makeAttachment(c call.Call) (starlark.Value, error) {
 	}
 	switch {
 	case ref != "":
-		return urlAttachment(c, ref, mimeType, name)
+		return urlAttachment(c, fragments.Attachment{URL: ref, Type: mimeType, Name: name, Source: source})
 	case file != "":
 		data, err := attachmentFile(c, file)
 		if err != nil {
@@ -229,7 +229,9 @@ func makeAttachment(c call.Call) (starlark.Value, error) {
 	if err := c.Pay(attachmentSteps+len(content.text)/256, len(content.text)+512); err != nil {
 		return nil, err
 	}
-	return &attachmentValue{effects.NewAttachment([]byte(content.text), name, mimeType)}, nil
+	a := effects.NewAttachment([]byte(content.text), name, mimeType)
+	a.Source = source
+	return &attachmentValue{a}, nil
 }
 
 // attachmentSteps is the price of guessing the type of an attachment from its first kilobytes.
@@ -248,18 +250,18 @@ func (o *optionalText) Unpack(v starlark.Value) error {
 }
 
 // urlAttachment returns an attachment whose content the model's provider fetches.
-func urlAttachment(c call.Call, ref, mimeType, name string) (starlark.Value, error) {
-	if err := c.Pay(1+len(ref)/16, 512); err != nil {
+func urlAttachment(c call.Call, a fragments.Attachment) (starlark.Value, error) {
+	if err := c.Pay(1+len(a.URL)/16, 512); err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(ref)
+	u, err := url.Parse(a.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, c.Fail("E0202", "url: got %s, want an http or https URL", errtext.Quote(ref))
+		return nil, c.Fail("E0202", "url: got %s, want an http or https URL", errtext.Quote(a.URL))
 	}
-	if base := path.Base(u.Path); name == "" && base != "." && base != "/" {
-		name = base
+	if base := path.Base(u.Path); a.Name == "" && base != "." && base != "/" {
+		a.Name = base
 	}
-	return &attachmentValue{fragments.Attachment{URL: ref, Type: mimeType, Name: name}}, nil
+	return &attachmentValue{a}, nil
 }
 
 // A resultValue is the value of result(...). It is immutable.

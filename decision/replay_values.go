@@ -164,7 +164,7 @@ func (v *valueEffect) isWrite() bool { return v.verb != "get" && v.verb != "keys
 
 // isSame reports whether a recorded effect is this one.
 func (v *valueEffect) isSame(past *pastEffect) bool {
-	return past.Plugin == v.plugin && past.Kind == v.where+"."+v.verb && sameRequest(past.Request, v.raw)
+	return past.Plugin == v.plugin && past.Kind == v.where+"."+v.verb && sameJSON(past.Request, v.raw)
 }
 
 // startEvent stores the values that the record of an event shows from before the event.
@@ -202,7 +202,7 @@ func (p *pastValues) endEvent(e *pastEvent) {
 		switch {
 		case e.unknown != "" && values.differs:
 			p.set(e, values, &v, pastValue{isUnknown: true})
-		case e.unknown != "" && !past.Failed:
+		case e.unknown != "" && past.Err == nil:
 			p.apply(e, values, &v, past.Reply)
 		case e.unknown == "" && !past.used:
 			values.differs = true
@@ -241,7 +241,7 @@ func (p *pastValues) answer(e *pastEvent, v *valueEffect) (reply effects.Recorde
 			return reply, fmt.Sprintf("%s.%s: the reply to %s was too large for the log", v.where, v.verb, v.plugin)
 		}
 		past.used = true
-		if !past.Failed {
+		if past.Err == nil {
 			p.apply(e, values, v, past.Reply)
 		}
 		return past.RecordedEffect, ""
@@ -251,7 +251,7 @@ func (p *pastValues) answer(e *pastEvent, v *valueEffect) (reply effects.Recorde
 		e.diverged = append(e.diverged, values)
 	}
 	raw, unknown := p.simulate(e, values, v)
-	return effects.NewReply(raw), unknown
+	return effects.RecordedEffect{Reply: raw}, unknown
 }
 
 // nextValue returns the recorded effect that answers a request. For a write it is the plugin's next recorded

@@ -29,7 +29,7 @@ import (
 type Answers struct {
 	name  string
 	mu    sync.Mutex
-	list  []entry
+	list  []RecordedEffect
 	lines []int // the number of each entry's line in the file
 	used  []bool
 }
@@ -37,16 +37,8 @@ type Answers struct {
 // ReadAnswers reads the lines of a file of answers. Error messages call the file name.
 func ReadAnswers(name string, lines []byte) (*Answers, error) {
 	a := &Answers{name: name}
-	err := readLines(name, lines, func(number int, line []byte) error {
-		var e entry
-		if err := json.Unmarshal(line, &e); err != nil {
-			return err
-		}
-		if err := e.checkMembers(line); err != nil {
-			return err
-		}
+	err := readEntries(name, lines, func(number int, e RecordedEffect) {
 		a.list, a.lines = append(a.list, e), append(a.lines, number)
-		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -57,7 +49,7 @@ func ReadAnswers(name string, lines []byte) (*Answers, error) {
 
 // checkMembers refuses members that the line of an answer cannot have: a line with a misspelt member would
 // answer no effect, or would answer with an empty value.
-func (e *entry) checkMembers(line []byte) error {
+func (e *RecordedEffect) checkMembers(line []byte) error {
 	known := []string{e.Kind, "reply", "error", "lane", "plugin", "would_run", "steps"}
 	if err := checkMembers("the line", line, known); err != nil {
 		return err
@@ -126,7 +118,7 @@ func (e *UnansweredError) Error() string {
 // Code returns "E0517", which [Codes] explains.
 func (e *UnansweredError) Code() string { return "E0517" }
 
-func (a *Answers) answer(_, _ string, c effectCall) (entry, bool, error) {
+func (a *Answers) answer(_, _ string, c effectCall) (RecordedEffect, bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	request := jsontext.EncodeOrNull(c.request)
@@ -138,10 +130,10 @@ func (a *Answers) answer(_, _ string, c effectCall) (entry, bool, error) {
 		}
 	}
 	if !c.external {
-		return entry{}, false, nil
+		return RecordedEffect{}, false, nil
 	}
-	line := entry{Kind: c.kind, Request: shortRequest(request), Reply: emptyReply(c.kind)}.line()
-	return entry{}, false, &UnansweredError{File: a.name, Line: string(line), Near: a.nearest(c.kind, request)}
+	line := RecordedEffect{Kind: c.kind, Request: shortRequest(request), Reply: emptyReply(c.kind)}.Line()
+	return RecordedEffect{}, false, &UnansweredError{File: a.name, Line: string(line), Near: a.nearest(c.kind, request)}
 }
 
 // nearest says how the line that fits a request best differs from the request. It returns "" if no line is of
@@ -219,7 +211,7 @@ func emptyReply(kind string) json.RawMessage {
 // each time. The summary says in one line what the effect asked for, what reply it got, and which headers the
 // answer leaves out. Both results are "" for an effect that a golden case need not answer.
 func AnswerLine(line json.RawMessage) (answer, summary string) {
-	var e entry
+	var e RecordedEffect
 	if json.Unmarshal(line, &e) != nil || emptyReply(e.Kind) == nil {
 		return "", ""
 	}
@@ -228,7 +220,7 @@ func AnswerLine(line json.RawMessage) (answer, summary string) {
 	if dropped := e.dropVolatile(); dropped != nil {
 		summary += " (left out " + strings.Join(dropped, ", ") + ")"
 	}
-	return string(e.line()), summary
+	return string(e.Line()), summary
 }
 
 // volatileHeaders are headers of responses that differ from one response to the next and say nothing about
@@ -248,7 +240,7 @@ func isVolatile(header string) bool {
 }
 
 // dropVolatile removes the volatileHeaders from the reply, and returns their names.
-func (e *entry) dropVolatile() (dropped []string) {
+func (e *RecordedEffect) dropVolatile() (dropped []string) {
 	var reply Response
 	if !strings.HasPrefix(e.Kind, "http.") || json.Unmarshal(e.Reply, &reply) != nil {
 		return nil
@@ -266,7 +258,7 @@ func (e *entry) dropVolatile() (dropped []string) {
 }
 
 // summary says in one line what an HTTP request or a program asked for and what reply it got.
-func (e *entry) summary() string {
+func (e *RecordedEffect) summary() string {
 	var request struct {
 		URL  string `json:"url"`
 		Argv blobs  `json:"argv"`

@@ -2,7 +2,6 @@ package effects_test
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/starhost/starhost/effects"
@@ -79,14 +78,14 @@ func TestAttachmentInJournal(t *testing.T) {
 		}
 		return p.Attachments
 	}
-	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1})
+	j := new(effects.Journal)
 	files := memory(t, map[string]string{"a.bin": content})
 	first := run(host.Options{Record: j.Record}, effects.RefOptions{FS: files, World: &effects.World{}})
 	lines, err := j.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	replay, err := effects.ReadJournal(strings.NewReader(string(lines)))
+	replay, err := effects.ReadJournal("journal", lines)
 	if err != nil {
 		t.Fatal(err)
 	}

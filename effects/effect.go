@@ -68,7 +68,7 @@ type effectCall struct {
 type answerer interface {
 	// answer returns the reply to an effect that the plugin asks for in the lane. If ok is false, the caller
 	// does the effect. If err is not nil, the caller must not do it.
-	answer(lane, plugin string, c effectCall) (e entry, ok bool, err error)
+	answer(lane, plugin string, c effectCall) (e RecordedEffect, ok bool, err error)
 }
 
 // do runs every effect of a plugin, in this order: It refuses a write in a loader, and an effect without
@@ -114,7 +114,7 @@ func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Con
 	}
 	if lane.Recording() {
 		e.Lane, e.Plugin, e.Kind = lane.Path(), w.Plugin, c.kind
-		lane.Record(w.Secrets.redactJSON(e.withResult(c.request, reply, err).line()))
+		lane.Record(w.Secrets.redactJSON(e.withResult(c.request, reply, err).Line()))
 	}
 	return reply, err
 }
@@ -130,9 +130,9 @@ func dryReply[T any](ctx context.Context, c effectCall) (reply T, err error) {
 }
 
 // answer asks the world's Answers for a reply, and returns false if the world has none.
-func (w *World) answer(lane string, c effectCall) (entry, bool, error) {
+func (w *World) answer(lane string, c effectCall) (RecordedEffect, bool, error) {
 	if w.Answers == nil {
-		return entry{}, false, nil
+		return RecordedEffect{}, false, nil
 	}
 	return w.Answers.answer(lane, w.Plugin, c)
 }

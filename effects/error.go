@@ -178,16 +178,16 @@ var codes = []Code{
 		Good: `ctx.fs.write("out/report.md", "")`,
 	},
 	{
-		Code: "E0515", Title: "not a journal",
-		Text: "A journal is JSON lines: a header, then one effect a line with its reply or error. A golden case's effects.jsonl is the same without header, lane and plugin. A line with an error has \"error\":{\"message\":\"connection refused\"} in place of the reply.",
+		Code: "E0515", Title: "not a line of effects",
+		Text: "The effects.jsonl of a golden case has one effect a line, with its reply or error, and lines that eval --record wrote also have lane and plugin. A line with an error has \"error\":{\"message\":\"connection refused\"} in place of the reply.",
 		Bad:  `{"http.gte":{"url":"https://pager.internal/oncall"},"reply":{"status":200,"body":"Ada"}}`,
 		Good: `{"http.get":{"url":"https://pager.internal/oncall"},"reply":{"status":200,"body":"Ada"}}`,
 	},
 	{
 		Code: "E0516", Title: "replay diverged",
-		Text: "The turn asked for another effect than its journal has at that place: the plugins, the config or the request are not those that were recorded. Nothing after that place can be compared.",
-		Bad:  `starhost eval oncall.star -p "Another question" --replay turn.jsonl`,
-		Good: `starhost eval oncall.star -p "The same question" --replay turn.jsonl`,
+		Text: "The turn asked for another effect than eval --record wrote for that place: the plugins or the config are not those that were recorded. Nothing after that place can be compared.",
+		Bad:  `starhost eval changed/oncall.star --replay why.txtar`,
+		Good: `starhost eval oncall.star --replay why.txtar`,
 	},
 	{
 		Code: "E0517", Title: "effect not answered",

@@ -5,12 +5,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	"github.com/starhost/starhost/host"
@@ -18,50 +16,26 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// MaxJournal is the most bytes of a journal.
+// MaxJournal is the most bytes of the lines of a recorded turn.
 const MaxJournal = 64 << 20
 
-// journalVersion is the format's version, which the first line of a journal states.
-const journalVersion = 1
-
-// A Header is the first line of a journal: all that the turn started from except its plugins'
-// files. The caller of [NewJournal] fills it in.
-type Header struct {
-	// Version is the journal format's version, which [NewJournal] sets.
-	Version int `json:"journal"`
-	// Starhost and Sandbox are the versions of the program that ran the turn.
-	Starhost string `json:"starhost,omitempty"`
-	Sandbox  string `json:"sandbox,omitempty"`
-	// Session, Turn and Seed are the session's id, the turn's number and the session's seed, on which random
-	// draws depend.
-	Session string `json:"session"`
-	Turn    int    `json:"turn"`
-	Seed    uint64 `json:"seed"`
-	// Config and Plugins are SHA-256 sums in hexadecimal: the sum of the config, and of each
-	// plugin by its name.
-	Config  string            `json:"config,omitempty"`
-	Plugins map[string]string `json:"plugins,omitempty"`
-	// Input is the request that began the turn, in a form that the caller chooses.
-	Input json.RawMessage `json:"input,omitempty"`
-}
-
-// An entry is a line of a journal after the first: an effect or an input,
+// A RecordedEffect is a line of effects.jsonl in a golden case, or of a record of the decision log: an effect
+// of a plugin, or an input of the host,
 //
 //	{"lane":"3/1","plugin":"oncall","env":{"name":"TEAM"},"reply":"checkout"}
 //
-// with "error" in place of "reply" if it failed.
-type entry struct {
-	Lane, Plugin string
-	Kind         string
-	Request      json.RawMessage
-	Reply        json.RawMessage
-	Err          *entryError
-	WouldRun     bool // true if a dry run did not do the effect
-	Steps        int  // price of the work that depended on more than the request
+// with "error" in place of "reply" if it failed. Kind is the name of the effect, and Request and Reply are
+// JSON. Reply is nil if the effect failed, or if the line lacks the reply.
+type RecordedEffect struct {
+	Lane, Plugin, Kind string
+	Request, Reply     json.RawMessage
+	Err                *RecordedError
+	WouldRun           bool // true if a dry run did not do the effect
+	Steps              int  // price of the work that depended on more than the request
 }
 
-// An entryError is the error of an effect in a journal.
-type entryError struct {
+// A RecordedError is the error of a [RecordedEffect].
+type RecordedError struct {
 	Message string `json:"message"`
 	Code    string `json:"code,omitempty"`
 	Cause   string `json:"cause,omitempty"` // a key of causes, or ""
@@ -71,13 +45,13 @@ type entryError struct {
 var causes = map[string]error{"not-exist": fs.ErrNotExist, "no-reference": host.ErrNoReference}
 
 // withResult returns a copy of e with a request, and with a reply or an error.
-func (e entry) withResult(request, reply any, err error) entry {
+func (e RecordedEffect) withResult(request, reply any, err error) RecordedEffect {
 	e.Request = jsontext.EncodeOrNull(request)
 	if err == nil {
 		e.Reply = jsontext.EncodeOrNull(reply)
 		return e
 	}
-	e.Err = &entryError{Message: err.Error()}
+	e.Err = &RecordedError{Message: err.Error()}
 	if coded := interface{ Code() string }(nil); errors.As(err, &coded) {
 		e.Err.Code = coded.Code()
 	}
@@ -89,8 +63,8 @@ func (e entry) withResult(request, reply any, err error) entry {
 	return e
 }
 
-// line returns the entry as JSON.
-func (e entry) line() []byte {
+// Line returns the effect as JSON.
+func (e RecordedEffect) Line() []byte {
 	var b []byte
 	member := func(name string, value any) {
 		b = append(append(append(append(b, ','), jsontext.EncodeOrNull(name)...), ':'), jsontext.EncodeOrNull(value)...)
@@ -116,12 +90,12 @@ func (e entry) line() []byte {
 }
 
 // UnmarshalJSON reads a line of a journal. It ignores members that entries do not have.
-func (e *entry) UnmarshalJSON(line []byte) error {
+func (e *RecordedEffect) UnmarshalJSON(line []byte) error {
 	var common struct {
 		Lane     string          `json:"lane"`
 		Plugin   string          `json:"plugin"`
 		Reply    json.RawMessage `json:"reply"`
-		Error    *entryError     `json:"error"`
+		Error    *RecordedError  `json:"error"`
 		WouldRun bool            `json:"would_run"`
 		Steps    uint32          `json:"steps"`
 	}
@@ -132,7 +106,7 @@ func (e *entry) UnmarshalJSON(line []byte) error {
 	if err := json.Unmarshal(line, &members); err != nil {
 		return err
 	}
-	*e = entry{
+	*e = RecordedEffect{
 		Lane: common.Lane, Plugin: common.Plugin, Reply: common.Reply, Err: common.Error, WouldRun: common.WouldRun,
 		Steps: int(common.Steps),
 	}
@@ -153,7 +127,7 @@ func (e *entry) UnmarshalJSON(line []byte) error {
 
 // knownCode returns the code of an error that an effect can fail with, or "". A file could otherwise claim
 // that starhost has a bug.
-func (e *entryError) knownCode() string {
+func (e *RecordedError) knownCode() string {
 	isLimit := strings.HasPrefix(e.Code, "E04")
 	if isLimit || slices.ContainsFunc(codes, func(c Code) bool { return c.Code == e.Code }) {
 		return e.Code
@@ -162,7 +136,7 @@ func (e *entryError) knownCode() string {
 }
 
 // decodeReply returns the reply of an entry, or the error.
-func decodeReply[T any](e entry) (reply T, err error) {
+func decodeReply[T any](e RecordedEffect) (reply T, err error) {
 	if e.Err != nil {
 		return reply, &Error{Msg: e.Err.Message, code: e.Err.knownCode(), cause: causes[e.Err.Cause]}
 	}
@@ -220,69 +194,26 @@ func (list blobs) texts() []string {
 }
 
 // A Journal is the record of one turn: every effect of its handlers, every reply of the model and every
-// approval, in the order of lanes, and every reading of the host's clock. A Journal is text, one JSON object
-// a line, with the names of secrets in place of their values. [ReadJournal] reads the text. A Journal is safe
-// for concurrent use.
+// approval, in the order of lanes. A Journal is text, one JSON object a line, with the names of secrets in
+// place of their values. [ReadJournal] reads the text. The zero value is empty. A Journal is safe for
+// concurrent use.
 type Journal struct {
 	mu    sync.Mutex
 	lines bytes.Buffer
-	first host.Entry
 	err   error
 }
 
-// NewJournal begins a journal.
-func NewJournal(h Header) *Journal {
-	h.Version = journalVersion
-	j := &Journal{}
-	j.add(jsontext.EncodeOrNull(h))
-	return j
-}
-
-// Record adds an effect or an input to the journal. It is a value for host.Options.Record.
+// Record adds an effect or an input to the journal, unless the journal is full. It is a value for
+// host.Options.Record.
 func (j *Journal) Record(e host.Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.first.Turn == 0 {
-		j.first = e
-	}
-	if e.Session != j.first.Session || e.Turn != j.first.Turn {
-		j.fail(errorf("E0515", "journal: got an effect of turn %d of session %s, want one turn alone: %d of %s", e.Turn, e.Session, j.first.Turn, j.first.Session))
+	if j.lines.Len()+len(e.Line)+1 > MaxJournal {
+		j.err = errorf("E0506", "journal: got more than %d bytes, want at most that", MaxJournal)
 		return
 	}
-	j.add(e.Line)
-}
-
-// A clockLine is the line of a journal for one reading of the host's clock.
-type clockLine struct {
-	Clock *time.Time `json:"clock"`
-}
-
-// Clock returns a clock that reads another clock and records each time that it returns. It is a value for
-// host.Options.Clock.
-func (j *Journal) Clock(clock func() time.Time) func() time.Time {
-	return func() time.Time {
-		now := clock().UTC().Round(0) // without the monotonic clock, which a replay cannot read back
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.add(jsontext.EncodeOrNull(clockLine{&now}))
-		return now
-	}
-}
-
-// add adds a line to the journal, unless the journal is full.
-func (j *Journal) add(line []byte) {
-	if j.lines.Len()+len(line)+1 > MaxJournal {
-		j.fail(errorf("E0506", "journal: got more than %d bytes, want at most that", MaxJournal))
-		return
-	}
-	j.lines.Write(line)
+	j.lines.Write(e.Line)
 	j.lines.WriteByte('\n')
-}
-
-func (j *Journal) fail(err error) {
-	if j.err == nil {
-		j.err = err
-	}
 }
 
 // Bytes returns the journal so far. If lines are missing, the error says why.
@@ -292,25 +223,27 @@ func (j *Journal) Bytes() ([]byte, error) {
 	return slices.Clone(j.lines.Bytes()), j.err
 }
 
-// readLines calls f with each line that is not blank, and its number.
-func readLines(name string, b []byte, f func(number int, line []byte) error) error {
+// readEntries calls f with each line that is not blank, and its number.
+func readEntries(name string, b []byte, f func(number int, e RecordedEffect)) error {
 	number := 0
 	for line := range bytes.Lines(b) {
 		number++
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		err := f(number, line)
+		var e RecordedEffect
+		err := json.Unmarshal(line, &e)
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
 			err = errtext.Errorf("got no JSON from byte %d on, want an object", syntax.Offset)
 		}
+		if err == nil {
+			err = e.checkMembers(line)
+		}
 		if err != nil {
 			return errorf("E0515", "%s: line %d: %s", name, number, jsontext.Explain(err))
 		}
+		f(number, e)
 	}
 	return nil
 }
-
-// readBounded reads a whole journal of at most MaxJournal bytes.
-func readBounded(r io.Reader) ([]byte, error) { return readAll(r, "journal", 0, MaxJournal) }

@@ -54,15 +54,15 @@ func FuzzEntry(f *testing.F) {
 	f.Add(`{"lane":"3/1","plugin":"oncall","env":{"name":"TEAM"},"reply":"checkout"}`)
 	f.Add(`{"exec":{"argv":[{"base64":"/w=="}]},"would_run":true,"error":{"message":"<no>","code":"E0512","cause":"not-exist"}}`)
 	f.Fuzz(func(t *testing.T, line string) {
-		var e, again entry
+		var e, again RecordedEffect
 		if json.Unmarshal([]byte(line), &e) != nil {
 			return
 		}
-		once := e.line()
+		once := e.Line()
 		if err := json.Unmarshal(once, &again); err != nil {
 			t.Fatalf("%q: written as %s: %v", line, once, err)
 		}
-		if twice := again.line(); string(twice) != string(once) {
+		if twice := again.Line(); string(twice) != string(once) {
 			t.Errorf("%q: written as %s, then %s", line, once, twice)
 		}
 		_, _ = decodeReply[Response](e)

@@ -192,7 +192,7 @@ func TestReplayChargesTheWalk(t *testing.T) {
 		return p.steps
 	}
 	recorded := spend()
-	replay, err := effects.ReadJournal(strings.NewReader(`{"journal":1}` + "\n" + strings.Join(lines, "\n") + "\n"))
+	replay, err := effects.ReadJournal("journal", []byte(strings.Join(lines, "\n")+"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,13 +139,13 @@ func TestStoredReferencesReplay(t *testing.T) {
 		}
 		return p.Rendering()
 	}
-	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1})
+	j := new(effects.Journal)
 	want := run(host.Options{Record: j.Record}, keeping(t, "Be brief."), &effects.World{})
 	lines, err := j.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	replay, err := effects.ReadJournal(strings.NewReader(string(lines)))
+	replay, err := effects.ReadJournal("journal", lines)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,15 +3,12 @@ package effects
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
@@ -20,24 +17,19 @@ import (
 )
 
 // A Replay runs a turn again from its journal. As a World's Answers, it gives each effect the reply that the
-// journal has, in the order of each lane, and no effect happens. Its methods Clock and Answer are values for
-// host.Options: they take the place of the clock, the model and the person who approves. A Replay serves one
-// turn. It is safe for concurrent use.
+// journal has, in the order of each lane, and no effect happens. Its method Answer is a value for
+// host.Options: it takes the place of the model and the person who approves. A Replay serves one turn. It is
+// safe for concurrent use.
 type Replay struct {
-	// Header is the journal's first line.
-	Header Header
-
 	mu         sync.Mutex
 	lanes      map[string]*replayLane
-	times      []time.Time
-	reads      int              // how many of the times the turn has read
 	divergence *DivergenceError // the divergence in the first lane that has one, or nil
 }
 
 // A replayLane has the effects that a journal records for a lane, and the number of them that the turn has
 // repeated so far.
 type replayLane struct {
-	entries []entry
+	entries []RecordedEffect
 	next    int
 }
 
@@ -56,7 +48,7 @@ type DivergenceError struct {
 }
 
 func (e *DivergenceError) Error() string {
-	return fmt.Sprintf("replay: lane %s of %s: effect %d: got %s, want %s as in the journal", e.Lane, e.Plugin, e.Number, e.Got, e.Want)
+	return fmt.Sprintf("replay: lane %s of %s: effect %d: got %s, want %s as recorded", e.Lane, e.Plugin, e.Number, e.Got, e.Want)
 }
 
 // Code returns "E0516", which [Codes] explains.
@@ -65,55 +57,14 @@ func (e *DivergenceError) Code() string { return "E0516" }
 // Unwrap returns Refused.
 func (e *DivergenceError) Unwrap() error { return e.Refused }
 
-// ReadJournal reads a journal that a [Journal] wrote.
-func ReadJournal(r io.Reader) (*Replay, error) {
-	b, err := readBounded(r)
-	if err != nil {
-		return nil, err
-	}
+// ReadJournal reads the lines of a [Journal]. Error messages call the file name.
+func ReadJournal(name string, lines []byte) (*Replay, error) {
 	p := &Replay{lanes: map[string]*replayLane{}}
-	if err := readLines("journal", b, func(_ int, line []byte) error { return p.addLine(line) }); err != nil {
-		return nil, err
-	}
-	if p.Header.Version == 0 {
-		return nil, errorf("E0515", "journal: got no line, want a header first")
-	}
-	return p, nil
-}
-
-// addLine reads one line of a journal.
-func (p *Replay) addLine(line []byte) error {
-	if p.Header.Version == 0 {
-		return p.readHeader(line)
-	}
-	var reading clockLine
-	if err := json.Unmarshal(line, &reading); err != nil {
-		return err
-	}
-	if reading.Clock != nil {
-		p.times = append(p.times, *reading.Clock)
-		return nil
-	}
-	var e entry
-	if err := json.Unmarshal(line, &e); err != nil {
-		return err
-	}
-	lane := p.lane(e.Lane)
-	lane.entries = append(lane.entries, e)
-	return nil
-}
-
-func (p *Replay) readHeader(line []byte) error {
-	err := json.Unmarshal(line, &p.Header)
-	switch {
-	case err != nil:
-		return err
-	case p.Header.Version == 0:
-		return errors.New(`got no "journal", want a header as {"journal":1}`)
-	case p.Header.Version != journalVersion:
-		return errtext.Errorf("got a journal of version %d, want %d", p.Header.Version, journalVersion)
-	}
-	return nil
+	err := readEntries(name, lines, func(_ int, e RecordedEffect) {
+		lane := p.lane(e.Lane)
+		lane.entries = append(lane.entries, e)
+	})
+	return p, err
 }
 
 func (p *Replay) lane(path string) *replayLane {
@@ -126,11 +77,11 @@ func (p *Replay) lane(path string) *replayLane {
 // answer returns the next reply that the journal has for the lane. After a divergence, it returns the
 // divergence's error to the same lane and all later lanes. Earlier lanes that run at the same time go on, so
 // that the reported lane is the first one on any number of cores.
-func (p *Replay) answer(path, plugin string, c effectCall) (entry, bool, error) {
+func (p *Replay) answer(path, plugin string, c effectCall) (RecordedEffect, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.isPastDivergence(path) {
-		return entry{}, false, p.divergence
+		return RecordedEffect{}, false, p.divergence
 	}
 	lane, request := p.lane(path), jsontext.EncodeOrNull(c.request)
 	want := "no further effect"
@@ -148,11 +99,11 @@ func (p *Replay) answer(path, plugin string, c effectCall) (entry, bool, error) 
 	p.divergence = &DivergenceError{
 		Lane: path, Plugin: plugin, Number: lane.next + 1, Want: want, Got: describe(c.kind, request),
 	}
-	return entry{}, false, p.divergence
+	return RecordedEffect{}, false, p.divergence
 }
 
 // matches reports whether an entry records an effect with that plugin, kind and request.
-func (e *entry) matches(plugin, kind string, request []byte) bool {
+func (e *RecordedEffect) matches(plugin, kind string, request []byte) bool {
 	return e.Kind == kind && e.Plugin == plugin && covers(decodeText(e.Request), decodeText(request), false)
 }
 
@@ -192,18 +143,6 @@ func (p *Replay) Answer(in host.Input) (json.RawMessage, error) {
 	return decodeReply[json.RawMessage](e)
 }
 
-// Clock returns the times of the journal one after the other, and then always the last one. It is a value for
-// host.Options.Clock.
-func (p *Replay) Clock() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.reads++
-	if len(p.times) == 0 {
-		return time.Unix(0, 0).UTC()
-	}
-	return p.times[min(p.reads, len(p.times))-1]
-}
-
 // End returns the divergence of the first lane that has one, as a *[DivergenceError], or nil. Call it after
 // the turn. A lane that did not repeat all of its effects diverges too.
 func (p *Replay) End() error {
@@ -222,11 +161,8 @@ func (p *Replay) End() error {
 			}
 		}
 	}
-	switch {
-	case p.divergence != nil:
+	if p.divergence != nil {
 		return p.divergence
-	case p.reads != len(p.times):
-		return errorf("E0516", "replay: the clock was read %d times, want %d as in the journal", p.reads, len(p.times))
 	}
 	return nil
 }
@@ -253,6 +189,16 @@ func compareLanes(a, b string) int {
 
 // describe returns a text about an effect, for messages.
 func describe(kind string, request []byte) string { return kind + " " + errtext.Clip(string(request)) }
+
+// decodeText returns a JSON text as a Go value that can be compared, nil for a text that is not
+// JSON. Numbers keep their spelling, so that 1 and 1.0 differ.
+func decodeText(text []byte) any {
+	v, err := jsontext.DecodeValue(string(text))
+	if err != nil {
+		return nil
+	}
+	return v
+}
 
 // covers reports whether got equals want. If partly is true, got may have further members.
 func covers(want, got any, partly bool) bool {

@@ -12,12 +12,13 @@ import (
 // TestResolver checks each answer that a resolver can give: a recorded reply, another reply, a recorded
 // failure, no reply, and an error.
 func TestResolver(t *testing.T) {
-	recorded, err := effects.ReadEffect(json.RawMessage(`{"lane":"1","plugin":"p","env":{"name":"A"},"reply":"recorded"}`))
+	var recorded, failed effects.RecordedEffect
+	err := json.Unmarshal([]byte(`{"lane":"1","plugin":"p","env":{"name":"A"},"reply":"recorded"}`), &recorded)
 	if err != nil || recorded.Plugin != "p" || recorded.Kind != "env" || string(recorded.Request) != `{"name":"A"}` {
 		t.Fatalf("got %+v, %v", recorded, err)
 	}
-	failed, err := effects.ReadEffect(json.RawMessage(`{"lane":"1","plugin":"p","env":{"name":"A"},"error":{"message":"broken"}}`))
-	if err != nil || !failed.Failed {
+	err = json.Unmarshal([]byte(`{"lane":"1","plugin":"p","env":{"name":"A"},"error":{"message":"broken"}}`), &failed)
+	if err != nil || failed.Err == nil {
 		t.Fatalf("got %+v, %v, want a failure", failed, err)
 	}
 	asked := ""
@@ -31,7 +32,7 @@ func TestResolver(t *testing.T) {
 		case strings.Contains(string(request), "A"):
 			return recorded, true, nil
 		case strings.Contains(string(request), "B"):
-			return effects.NewReply(json.RawMessage(`"made up"`)), true, nil
+			return reply{Reply: json.RawMessage(`"made up"`)}, true, nil
 		case strings.Contains(string(request), "C"):
 			return failed, true, nil
 		case strings.Contains(string(request), "D"):
@@ -53,7 +54,7 @@ func TestResolver(t *testing.T) {
 	if want := `p env {"name":"A"}`; !strings.Contains(asked, want) {
 		t.Errorf("got the questions %q, want %q among them", asked, want)
 	}
-	if _, err := effects.ReadEffect(json.RawMessage(`{"reply":1}`)); err == nil {
+	if err := json.Unmarshal([]byte(`{"reply":1}`), new(effects.RecordedEffect)); err == nil {
 		t.Error("a line without an effect is no error")
 	}
 }

@@ -134,9 +134,9 @@ func recordTurn(
 	t testing.TB, m host.Model, approver func(context.Context, host.ApprovalRequest) (host.Answer, error),
 	timeout time.Duration,
 ) (text, journal string) {
-	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1, Seed: 3})
+	j := new(effects.Journal)
 	text = playTurn(t, host.Options{
-		Record: j.Record, Clock: j.Clock(ticking()), Approver: approver, ApprovalTimeout: timeout,
+		Record: j.Record, Clock: standing, Approver: approver, ApprovalTimeout: timeout,
 	}, m, nil, "hi")
 	b, err := j.Bytes()
 	if err != nil {
@@ -146,7 +146,7 @@ func recordTurn(
 }
 
 func readJournal(t testing.TB, text string) *effects.Replay {
-	r, err := effects.ReadJournal(strings.NewReader(text))
+	r, err := effects.ReadJournal("journal", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,9 +174,9 @@ func TestReplayTurn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			text, journal := recordTurn(t, &tt.model, tt.approver, 50*time.Millisecond)
 			r := readJournal(t, journal)
-			again := effects.NewJournal(r.Header)
+			again := new(effects.Journal)
 			got := playTurn(t, host.Options{
-				Record: again.Record, Clock: again.Clock(r.Clock), Answer: r.Answer, Approver: nobody(t),
+				Record: again.Record, Clock: standing, Answer: r.Answer, Approver: nobody(t),
 			}, noModel{t}, r, "hi")
 			if diff := cmp.Diff(text, got); diff != "" {
 				t.Errorf("turn (-recorded +replayed):\n%s", diff)
@@ -232,9 +232,9 @@ func TestReplayTurnDiverges(t *testing.T) {
 	tests := []struct{ name, journal, text, want string }{
 		{"another message", journal, "ho", `replay: lane 1 of host: effect 1: got model {"name":"acme/small","options":{},"prompt":"`},
 		{"another prompt in the journal", strings.Replace(journal, digest, strings.Repeat("0", 64), 1), "hi",
-			`, want model {"name":"acme/small","options":{},"prompt":"` + strings.Repeat("0", 64) + `"} as in the journal`},
+			`, want model {"name":"acme/small","options":{},"prompt":"` + strings.Repeat("0", 64) + `"} as recorded`},
 		{"no approval in the journal", without("approval"), "hi",
-			`replay: lane 3 of host: effect 1: got approval {"tool":"page","arguments":{"n":1.0},"call_id":"c0","plugin":"p","reasons":["tool page asks for approval"]}, want no further effect as in the journal`},
+			`replay: lane 3 of host: effect 1: got approval {"tool":"page","arguments":{"n":1.0},"call_id":"c0","plugin":"p","reasons":["tool page asks for approval"]}, want no further effect as recorded`},
 		{"an approval of another tool", strings.Replace(journal, `{"tool":"page"`, `{"tool":"relay"`, 1), "hi", `, want approval {"tool":"relay"`},
 		{"a reply of another type", strings.Replace(journal, `"content":"<calling>"`, `"content":1`, 1), "hi", ``},
 	}
@@ -242,7 +242,7 @@ func TestReplayTurnDiverges(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := readJournal(t, tt.journal)
 			got := playTurn(
-				t, host.Options{Clock: r.Clock, Answer: r.Answer, Approver: nobody(t)}, noModel{t}, r, tt.text,
+				t, host.Options{Clock: standing, Answer: r.Answer, Approver: nobody(t)}, noModel{t}, r, tt.text,
 			)
 			if got == text {
 				t.Error("the turn is the same")
@@ -265,7 +265,7 @@ func TestReplayTurnProperty(t *testing.T) {
 		person := approvals(rapid.SliceOfN(rapid.SampledFrom([]string{"yes", "no"}), 0, 6).Draw(rt, "answers")...)
 		text, journal := recordTurn(t, &m, person, time.Hour)
 		r := readJournal(t, journal)
-		got := playTurn(t, host.Options{Clock: r.Clock, Answer: r.Answer}, noModel{t}, r, "hi")
+		got := playTurn(t, host.Options{Clock: standing, Answer: r.Answer}, noModel{t}, r, "hi")
 		if diff := cmp.Diff(text, got); diff != "" || r.End() != nil {
 			rt.Errorf("turn (-recorded +replayed), %v:\n%s", r.End(), diff)
 		}

@@ -25,6 +25,7 @@ const (
 	eventsFile    = "events.jsonl"
 	nowSection    = "now"
 	sessionFile   = "session.json"
+	recordedFile  = "recorded.json"
 	rowsFile      = "rows.jsonl"
 	wantSection   = "want" // a file; a case with rows has a folder with one want for each row instead
 	fragmentsDir  = "fragments"

@@ -25,8 +25,11 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// maxCase is the most bytes of a case's file, and of the output of all its steps.
-const maxCase = 16 << 20
+// The most bytes of a case: of its file, and of the output of all its steps.
+const (
+	maxFile = effects.MaxJournal
+	maxCase = 16 << 20
+)
 
 // A testCase is a case, or one row of a case, that is ready to run, or has a problem that prevents it from
 // running.
@@ -155,8 +158,8 @@ func readCase(file string) ([]byte, error) {
 		return nil, pathless(err)
 	case !info.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
-	case info.Size() > maxCase:
-		return nil, fmt.Errorf("got %d bytes, want at most %d", info.Size(), maxCase)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("got %d bytes, want at most %d", info.Size(), maxFile)
 	}
 	src := make([]byte, info.Size())
 	_, err = io.ReadFull(f, src)

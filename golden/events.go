@@ -2,10 +2,7 @@ package golden
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
@@ -54,12 +51,7 @@ type eventLine struct {
 // readEvent reads one line of the section events.jsonl.
 func readEvent(line []byte) (starhost.EventSpec, error) {
 	var e eventLine
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(&e)
-	if err == nil && dec.Decode(&struct{}{}) != io.EOF {
-		err = errors.New("got more than an object, want one a line")
-	}
+	err := decodeStrict(line, &e)
 	return starhost.EventSpec{Name: e.Name, Args: e.Args, Actions: e.Actions, Modify: e.Modify, Guard: e.Guard}, err
 }
 

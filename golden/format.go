@@ -100,7 +100,7 @@ A request or program without a reply fails the case, and the error shows the lin
 --record of starhost test runs each such request and program once, writes the lines and lists what it ran. The
 flag works only in a project that you trust, and if the variable CI is not set. The lines lack headers that differ each time, as date. Secrets appear in the lines as <secret NAME>. Other effects, such as files and
 the store, need no line.`, []formatPart{
-		{fileSection, effectsFile, `Replies to effects, a line each, in the form of a journal's lines.
+		{fileSection, effectsFile, `Replies to effects, a line each, in the form of the decision log.
 A line answers every effect whose request has all members that the line states, each as a whole: a
 line may leave out the headers, or state all of them. The body of a request is a text, also if the
 plugin gave json. Lines with the same request answer in turn, and the last of them answers all further
@@ -121,11 +121,27 @@ So a case can begin in turn 4, with the state that earlier turns left.`, []forma
 Each member of the object may be absent.`, "session.json"},
 		{member, sessionFile + ".id", "The id of the session; case if it is absent.", ""},
 		{member, sessionFile + ".platform", "The platform of the session; test if it is absent.", ""},
+		{member, sessionFile + ".model", "The model of the session.", ""},
+		{member, sessionFile + ".roles", "The roles of the user, a list.", ""},
 		{member, sessionFile + ".workspace", "The folder that the session names as its workspace.", ""},
 		{member, sessionFile + ".turn", "The number of turns that began before, at most 1000000.", ""},
 		{member, sessionFile + ".between_turns", "Whether fire fires events between two turns, as an agent's hook does.", ""},
 		{member, sessionFile + ".state", `The values of ctx.state, as {"PLUGIN": {"KEY": 1}}.`, ""},
 		{member, sessionFile + ".store", `The values of ctx.store, as {"PLUGIN": {"KEY": 1}}.`, ""},
+	}},
+	{"Recorded turns", `The command starhost eval --record FILE.txtar writes a turn as a case.
+The file is private to its owner, because it has everything that the plugins read. Of secrets it has only
+the names. starhost eval PATH --replay FILE.txtar runs the steps of the case with the plugins at PATH, shows
+what eval shows of any turn, and names the plugins that have changed since. starhost test runs the case too,
+if it lies beside its plugin.`, []formatPart{
+		{fileSection, recordedFile, `What the turn began with, an object.
+In a case with this section, effects.jsonl has every effect of the turn, also of files and of the store, with
+the lane of its handler and its plugin. Each effect must be the next one of its lane, and gets the reply that
+the line has. The section now has the time of the whole turn.`, "recorded"},
+		{member, recordedFile + ".seed", "The number that random draws started from.", ""},
+		{member, recordedFile + ".time_given", "Whether the user gave the time, with --now.", ""},
+		{member, recordedFile + ".config", "The SHA-256 sum of the settings that change turns.", ""},
+		{member, recordedFile + ".plugins", "The SHA-256 sum of each plugin, by its name.", ""},
 	}},
 }
 

@@ -54,7 +54,7 @@ func TestFormatMembers(t *testing.T) {
 		}
 	}
 	want := tagsOf(t, eventsFile, eventLine{})
-	want = append(want, tagsOf(t, sessionFile, startSession{})...)
+	want = append(want, slices.Concat(tagsOf(t, sessionFile, startSession{}), tagsOf(t, recordedFile, recorded{}))...)
 	slices.Sort(got)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -78,7 +78,8 @@ func tagsOf(t *testing.T, section string, v any) []string {
 	t.Helper()
 	var names []string
 	for i := range reflect.TypeOf(v).NumField() {
-		names = append(names, section+"."+reflect.TypeOf(v).Field(i).Tag.Get("json"))
+		name, _, _ := strings.Cut(reflect.TypeOf(v).Field(i).Tag.Get("json"), ",")
+		names = append(names, section+"."+name)
 	}
 	return names
 }

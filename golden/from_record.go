@@ -17,6 +17,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
@@ -27,8 +28,8 @@ import (
 // A caseMaker makes a golden case of one record of the decision log, for one of the record's plugins.
 type caseMaker struct {
 	*decision.Record
+	caseWriter
 	plugin  string
-	out     bytes.Buffer
 	now     string
 	effects []string            // each different effect once, in the order of the record
 	answers map[string][]string // lines of effects.jsonl, by effect
@@ -59,11 +60,11 @@ func CaseOf(r *decision.Record, plugin string) (string, error) {
 	}
 	m.writeProse()
 	m.writeScript()
-	m.writeConfig()
-	m.section("now", m.now)
-	m.section("session.json", m.session())
-	m.section("effects.jsonl", m.answerLines())
-	m.section("want", want)
+	m.writeConfig("", slices.DeleteFunc(slices.Clone(m.Set.Plugins), func(p decision.Plugin) bool { return p.Name != m.plugin }))
+	m.section(nowSection, m.now)
+	m.section(sessionFile, m.session())
+	m.section(effectsFile, m.answerLines())
+	m.section(wantSection, want)
 	return m.out.String(), nil
 }
 
@@ -240,16 +241,11 @@ func changeOf(name string, raw json.RawMessage) (any, error) {
 func (m *caseMaker) addEffects() error {
 	for i := range m.Handlers {
 		for _, line := range m.Handlers[i].Effects {
-			var members map[string]json.RawMessage
-			if err := json.Unmarshal(line, &members); err != nil {
-				return err
+			var e effects.RecordedEffect
+			if json.Unmarshal(line, &e) != nil || m.Handlers[i].Plugin != m.plugin || e.Plugin != m.plugin {
+				continue // a line that is no effect asks for no reply
 			}
-			var plugin string
-			_ = json.Unmarshal(members["plugin"], &plugin) // a line without the member belongs to no plugin
-			if m.Handlers[i].Plugin != m.plugin || plugin != m.plugin {
-				continue
-			}
-			if err := m.addEffect(members); err != nil {
+			if err := m.addEffect(e); err != nil {
 				return err
 			}
 		}
@@ -258,38 +254,23 @@ func (m *caseMaker) addEffects() error {
 }
 
 // addEffect adds one recorded effect to the case.
-func (m *caseMaker) addEffect(members map[string]json.RawMessage) error {
-	kind := ""
-	for name := range members {
-		if !slices.Contains([]string{"lane", "plugin", "reply", "error", "steps", "would_run", "digest"}, name) {
-			kind = name
-		}
-	}
-	table, _, _ := strings.Cut(kind, ".")
+func (m *caseMaker) addEffect(e effects.RecordedEffect) error {
+	table, _, _ := strings.Cut(e.Kind, ".")
 	switch {
-	case kind == "now":
+	case e.Kind == "now":
 		var now time.Time // the text of a time has no line that begins a section
-		err := json.Unmarshal(members["reply"], &now)
+		err := json.Unmarshal(e.Reply, &now)
 		m.now = now.Format(time.RFC3339Nano)
 		return err
-	case table == "state" || table == "store":
-		if members["error"] == nil {
-			return nil
-		}
-	case kind == "tools.call" || kind == "fire" || kind == "fragments.get":
+	case (table == "state" || table == "store") && e.Err == nil, e.Kind == "tools.call", e.Kind == "fire", e.Kind == "fragments.get":
 		return nil
 	}
-	effect := kind + " " + string(members[kind])
-	line := "{" + string(jsontext.Must(kind)) + ":" + string(members[kind])
-	for _, name := range []string{"steps", "error", "reply"} {
-		if members[name] != nil {
-			line += `,"` + name + `":` + string(members[name])
-		}
-	}
+	e.Lane, e.Plugin, e.WouldRun = "", "", false
+	effect := e.Kind + " " + string(e.Request)
 	if m.answers[effect] == nil {
 		m.effects = append(m.effects, effect)
 	}
-	m.answers[effect] = append(m.answers[effect], line+"}\n")
+	m.answers[effect] = append(m.answers[effect], string(e.Line())+"\n")
 	return nil
 }
 
@@ -340,13 +321,17 @@ func (m *caseMaker) writeScript() {
 	add("round", m.Round, m.Round != 0)
 	add("agent", m.Agent, spec.Tool && m.Foreign && agents.Find(m.Agent) != nil)
 	add("plugin", m.Plugin, spec.Tool && m.Plugin != "")
-	for _, name := range slices.Sorted(maps.Keys(args)) {
-		if !isEmptyJSON(args[name]) {
-			m.out.WriteString(", " + name + " = ")
-			writeStarlark(&m.out, args[name])
-		}
-	}
+	maps.DeleteFunc(args, func(_ string, raw json.RawMessage) bool { return isEmptyJSON(raw) })
+	writeArguments(&m.out, args)
 	m.out.WriteString(")\n")
+}
+
+// writeArguments writes the arguments of a step by name, each behind a comma.
+func writeArguments(out *bytes.Buffer, args map[string]json.RawMessage) {
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		out.WriteString(", " + name + " = ")
+		writeStarlark(out, args[name])
+	}
 }
 
 // isEmptyJSON reports whether a value is one that an argument has if it is absent.
@@ -427,13 +412,13 @@ func starlarkText(text string) string {
 	return b.String() + `"`
 }
 
-// writeConfig writes the plugin's settings, mode and permissions.
-func (m *caseMaker) writeConfig() {
-	config := map[string]any{}
-	for _, p := range m.Set.Plugins {
-		if p.Name != m.plugin {
-			continue
-		}
+// A caseWriter writes the text of a case.
+type caseWriter struct{ out bytes.Buffer }
+
+// writeConfig writes a config of lines, and of the settings, modes and permissions of plugins.
+func (w *caseWriter) writeConfig(lines string, plugins []decision.Plugin) {
+	settings, grants := map[string]any{}, map[string]any{}
+	for _, p := range plugins {
 		own := map[string]any{}
 		for key, raw := range p.Config {
 			own[key] = plainValue(raw)
@@ -442,17 +427,19 @@ func (m *caseMaker) writeConfig() {
 			own["mode"] = p.Mode
 		}
 		if len(own) > 0 {
-			config["plugin"] = map[string]any{m.plugin: own}
+			settings[p.Name] = own
 		}
 		if p.Granted != nil {
-			config["grants"] = map[string]any{m.plugin: p.Granted}
+			grants[p.Name] = p.Granted
 		}
 	}
-	var b bytes.Buffer
-	enc := toml.NewEncoder(&b)
+	config := map[string]any{"plugin": settings, "grants": grants}
+	maps.DeleteFunc(config, func(_ string, table any) bool { return len(table.(map[string]any)) == 0 })
+	b := bytes.NewBufferString(lines)
+	enc := toml.NewEncoder(b)
 	enc.Indent = ""
-	if len(config) > 0 && enc.Encode(config) == nil {
-		m.section("config.toml", b.String())
+	if len(config) == 0 || enc.Encode(config) == nil {
+		w.section(configSection, b.String())
 	}
 }
 
@@ -497,21 +484,16 @@ func (m *caseMaker) session() string {
 		}
 		return values
 	}
-	return string(jsontext.Must(struct {
-		ID           string          `json:"id"`
-		Platform     string          `json:"platform,omitempty"`
-		Workspace    string          `json:"workspace,omitempty"`
-		Turn         int             `json:"turn"`
-		BetweenTurns bool            `json:"between_turns"`
-		State        decision.Values `json:"state,omitempty"`
-		Store        decision.Values `json:"store,omitempty"`
-	}{m.Session, m.Platform, m.Workspace, m.Turn, true, own(state), own(store)}))
+	return string(jsontext.Must(startSession{
+		ID: m.Session, Platform: m.Platform, Workspace: m.Workspace, Turn: m.Turn, BetweenTurns: true,
+		State: effects.SavedStates(own(state)), Store: own(store),
+	}))
 }
 
 // section writes a section of the case, unless its text is empty.
-func (m *caseMaker) section(name, text string) {
+func (w *caseWriter) section(name, text string) {
 	if text == "" {
 		return
 	}
-	m.out.WriteString("-- " + name + " --\n" + strings.TrimSuffix(text, "\n") + "\n")
+	w.out.WriteString("-- " + name + " --\n" + strings.TrimSuffix(text, "\n") + "\n")
 }

@@ -133,12 +133,12 @@ alias: got "a/b", want 1 to 64 of A-Z a-z 0-9 _ - . and neither - nor . first
 1 case: 1 failed
 `},
 		{"unknown section", "", upperCase + "-- wnat --\n", `FAILED p.star::p_case (golden/p_case.txtar:4)
-unknown section "wnat" (did you mean want?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, rows.jsonl, session.json, want, want/ROW, workspace/FILE
+unknown section "wnat" (did you mean want?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, recorded.json, rows.jsonl, session.json, want, want/ROW, workspace/FILE
 
 1 case: 1 failed
 `},
 		{"unknown folder", "", upperCase + "-- workspce/a.md --\n", `FAILED p.star::p_case (golden/p_case.txtar:4)
-unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, rows.jsonl, session.json, want, want/ROW, workspace/FILE
+unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, recorded.json, rows.jsonl, session.json, want, want/ROW, workspace/FILE
 
 1 case: 1 failed
 `},
@@ -771,7 +771,7 @@ func TestBroken(t *testing.T) {
 not a regular file
 
 NOT STARTED p.star::p_large (golden/p_large.txtar)
-got 314572800 bytes, want at most 16777216
+got 314572800 bytes, want at most 67108864
 
 NOT STARTED p.star::p_link (golden/p_link.txtar)
 no such file or directory

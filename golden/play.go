@@ -48,7 +48,7 @@ type play struct {
 	logs       []host.LogLine
 	out        strings.Builder
 
-	unanswered error // the error of the first effect without a line in effects.jsonl, or nil
+	unanswered error // the error of the first effect without a line in effects.jsonl, or not its next line; or nil
 
 	answers  []bool // the answers to the next questions of the step
 	answered int    // how many questions of the step got an answer
@@ -151,8 +151,13 @@ func (p *play) beginTurn(r host.Request) (t *host.Turn, err error) {
 func (p *play) recordUnanswered(failures ...error) {
 	for _, err := range failures {
 		var unanswered *effects.UnansweredError
-		if p.unanswered == nil && errors.As(err, &unanswered) {
+		var divergence *effects.DivergenceError
+		switch {
+		case p.unanswered != nil:
+		case errors.As(err, &unanswered):
 			p.unanswered = unanswered
+		case errors.As(err, &divergence):
+			p.unanswered = err
 		}
 	}
 }

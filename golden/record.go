@@ -2,6 +2,7 @@ package golden
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -77,7 +78,7 @@ func (r *recording) add(e host.Entry) {
 	}
 	answers, err := effects.ReadAnswers(effectsFile, []byte(line))
 	if err != nil {
-		return // no error, because the line is from a journal
+		return // no error, because starhost wrote the line
 	}
 	if effect := answers.Unused()[0].Effect; !r.seen[effect] {
 		r.seen[effect] = true
@@ -99,6 +100,10 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 	}
 	for _, rows := range splitFiles(cases) {
 		c := rows[0]
+		if c.has(recordedFile) {
+			c.problem = errors.New("--record: got a case of starhost eval --record, want its effects from there: they have an order")
+			continue
+		}
 		if len(c.selected) < len(c.rows) {
 			c.problem = fmt.Errorf("--record: got %d of %d rows, want the whole case: its rows share %s", len(c.selected), len(c.rows), effectsFile)
 			continue

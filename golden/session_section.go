@@ -21,41 +21,51 @@ import (
 //
 // The zero value is a new session.
 type startSession struct {
-	ID        string `json:"id"`
-	Platform  string `json:"platform"`
-	Workspace string `json:"workspace"`
+	ID        string   `json:"id"`
+	Platform  string   `json:"platform,omitempty"`
+	Workspace string   `json:"workspace,omitempty"`
+	Model     string   `json:"model,omitempty"`
+	Roles     []string `json:"roles,omitempty"`
 	// Turn is the number of turns that began before the case; 0 for a session that has not begun.
-	Turn int `json:"turn"`
+	Turn int `json:"turn,omitempty"`
 	// BetweenTurns lets the step fire fire events as an agent's hook does: it uses the session outside of any
 	// turn, so that no turn_start comes before the event.
-	BetweenTurns bool `json:"between_turns"`
+	BetweenTurns bool `json:"between_turns,omitempty"`
 	// State and Store are the values of ctx.state and ctx.store, by plugin and key.
-	State effects.SavedStates                   `json:"state"`
-	Store map[string]map[string]json.RawMessage `json:"store"`
+	State effects.SavedStates                   `json:"state,omitempty"`
+	Store map[string]map[string]json.RawMessage `json:"store,omitempty"`
 }
 
 // startSession reads the section session.json.
-func (c *testCase) startSession() (s startSession, err error) {
+func (a *archive) startSession() (s startSession, err error) {
 	s = startSession{ID: "case", Platform: platform}
-	text := c.text(sessionFile)
+	text := a.text(sessionFile)
 	if text == nil {
 		return s, nil
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	err = dec.Decode(&s)
-	switch {
-	case err != nil:
-		err = errors.New(jsontext.Explain(err))
-	case dec.Decode(&struct{}{}) != io.EOF:
-		err = errors.New("got more than an object")
-	case s.Turn < 0 || s.Turn > maxTurn:
+	if err = decodeStrict(text, &s); err == nil && (s.Turn < 0 || s.Turn > maxTurn) {
 		err = fmt.Errorf("turn: got %d, want 0 to %d", s.Turn, maxTurn)
 	}
 	if err != nil {
-		return s, inSection(sessionFile, 1, fmt.Errorf("%s: %w", sessionFile, err))
+		return s, inSection(sessionFile, 1, fmt.Errorf("%s: %s", sessionFile, jsontext.Explain(err)))
 	}
 	return s, nil
+}
+
+// decodeStrict reads a text that is one JSON value without unknown members.
+func decodeStrict(text []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(v)
+	if err == nil && dec.Decode(&struct{}{}) != io.EOF {
+		return errors.New("got more than an object, want one")
+	}
+	return err
+}
+
+// config returns what a host knows about the session.
+func (s *startSession) config() host.SessionConfig {
+	return host.SessionConfig{ID: s.ID, Platform: s.Platform, Workspace: s.Workspace, Model: s.Model, Roles: s.Roles}
 }
 
 // maxTurn is the largest number of turns before a case.
@@ -64,8 +74,7 @@ const maxTurn = 1_000_000
 // begin returns the session with its values of ctx.state, and puts the values of ctx.store into the stage's
 // store.
 func (s *startSession) begin(st *stage, h *host.Host) (*host.Session, error) {
-	config := host.SessionConfig{ID: s.ID, Platform: s.Platform, Workspace: s.Workspace}
-	session := h.Resume(config, host.SavedSession{Turns: s.Turn, Started: s.Turn > 0 || s.BetweenTurns})
+	session := h.Resume(s.config(), host.SavedSession{Turns: s.Turn, Started: s.Turn > 0 || s.BetweenTurns})
 	err := effects.RestoreStates(session, s.State)
 	for _, plugin := range slices.Sorted(maps.Keys(s.Store)) {
 		for _, key := range slices.Sorted(maps.Keys(s.Store[plugin])) {

@@ -35,7 +35,7 @@ func TestSessionSection(t *testing.T) {
 		{"unknown member", call + `{"stats":{}}`, `session.json: unknown field "stats"`},
 		{"a turn that cannot be", call + `{"turn":-1}`, "session.json: turn: got -1, want 0 to 1000000"},
 		{"a text for a number", call + `{"turn":"x"}`, `session.json: turn: got string, want`},
-		{"two objects", call + `{} {}`, "session.json: got more than an object"},
+		{"two objects", call + `{} {}`, "session.json: got more than an object, want one"},
 		{"no JSON", call + `x`, "session.json: "},
 		{"too much", call + `{"state":{"p":{"calls":"` + strings.Repeat("x", 2<<20) + `"}}}`, "session.json: state: got 2097159 bytes"},
 	} {

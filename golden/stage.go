@@ -58,6 +58,7 @@ type store struct{ *effects.MemoryKV }
 type loadedHost struct {
 	set     *loader.Set
 	answers *effects.Answers // the answers of a single case; empty if cases share the host
+	replay  *effects.Replay  // the answers of a recorded case, in place of answers; else nil
 	events  appEvents        // the events of a single case; empty if cases share the host
 	logs    []host.LogLine
 	err     error
@@ -72,15 +73,7 @@ func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 			st.out.WriteString(withNewline(strings.ToValidUTF8(text, "\ufffd")))
 		},
 	})
-	for _, e := range slices.Concat(builtins.Table(st.box), builtins.CaseTable(st.box, st)) {
-		if e.Value == nil { // these names are a part of the language
-			continue
-		}
-		if err := st.box.Define(e.Name, e.Value, e.Cost); err != nil {
-			return nil, err
-		}
-	}
-	return st, nil
+	return st, builtins.DefineAll(st.box, slices.Concat(builtins.Table(st.box), builtins.CaseTable(st.box, st)))
 }
 
 // closeHosts closes all hosts of the stage and forgets them.
@@ -142,6 +135,9 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	err = st.runScript(c.text(scriptSection))
 	st.endTurn()
 	err = cmp.Or(st.unanswered, err)
+	if h.replay != nil && err == nil {
+		err = h.replay.End()
+	}
 	return outcome{output: escapeMarkers(st.out.String()), unused: st.unused(c, h), err: err, set: h.set}
 }
 
@@ -172,7 +168,7 @@ func (st *stage) unused(c *testCase, h *loadedHost) []part {
 			list = append(list, part{section: envSection, variable: name})
 		}
 	}
-	if !st.usedNow && c.has(nowSection) {
+	if !st.usedNow && c.has(nowSection) && h.replay == nil {
 		list = append(list, part{section: nowSection})
 	}
 	for _, u := range h.answers.Unused() {
@@ -195,7 +191,7 @@ func (st *stage) unused(c *testCase, h *loadedHost) []part {
 // host returns the host for a case. It loads the plugins unless an earlier case has done so.
 func (st *stage) host(ctx context.Context, c *testCase) *loadedHost {
 	key := hostKey{c.plugin.Real, string(c.text(configSection))}
-	if len(c.filesIn(pluginsDir))+len(c.text(envSection))+len(c.text(effectsFile))+len(c.text(eventsFile)) > 0 {
+	if len(c.filesIn(pluginsDir))+len(c.text(envSection))+len(c.text(effectsFile))+len(c.text(eventsFile))+len(c.text(recordedFile)) > 0 {
 		key.plugin = c.file.Real
 		if c.row != nil {
 			key.plugin += "/" + c.row.name
@@ -213,7 +209,13 @@ func (st *stage) host(ctx context.Context, c *testCase) *loadedHost {
 
 // load loads the plugins of a case for the host h. The case's Answers reply to effects that reach outside.
 func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loader.Set, err error) {
-	if h.answers, err = effects.ReadAnswers(effectsFile, c.text(effectsFile)); err != nil {
+	if c.has(recordedFile) {
+		h.answers = new(effects.Answers)
+		h.replay, err = effects.ReadJournal(effectsFile, c.text(effectsFile))
+	} else {
+		h.answers, err = effects.ReadAnswers(effectsFile, c.text(effectsFile))
+	}
+	if err != nil {
 		line := 0
 		fmt.Sscanf(strings.TrimPrefix(err.Error(), effectsFile), ": line %d:", &line)
 		return nil, inSection(effectsFile, line, err)
@@ -258,6 +260,9 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 	}
 	if st.cond.lastFirst {
 		o.Host.LoadersLastFirst = true
+	}
+	if h.replay != nil {
+		o.World.Answers, o.Host.Answer = h.replay, h.replay.Answer
 	}
 	if st.recording != nil {
 		if err := st.recording.allowEffects(ctx, &o, st.lookup); err != nil {

@@ -84,7 +84,7 @@ func TestEvents(t *testing.T) {
 	tests := []struct{ name, line, want string }{
 		{"no JSON", `{"name":`, "events.jsonl: line 2: unexpected EOF"},
 		{"another member", `{"nam":"app.x"}`, `events.jsonl: line 2: unknown field "nam"`},
-		{"two objects", `{"name":"app.x"} {}`, "events.jsonl: line 2: got more than an object, want one a line"},
+		{"two objects", `{"name":"app.x"} {}`, "events.jsonl: line 2: got more than an object, want one"},
 		{"another name", `{"name":"deploy"}`, `events.jsonl: line 2: event "deploy": want app. and a lower-case letter`},
 		{"another action", `{"name":"app.x","actions":["respond"]}`, `events.jsonl: line 2: event app.x: action "respond": want context (a string, fragments, attachments), modify, deny, ask, abort or a JSON value`},
 		{"unused", `{"name":"app.x"}`, `unused line 2 in section "events.jsonl": nothing fires the event or has a hook on it`},

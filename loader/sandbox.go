@@ -13,14 +13,8 @@ import (
 var vocabulary = sync.OnceValues(func() (*starlark.Sandbox, error) {
 	box := starlark.New(starlark.Options{})
 	for _, t := range builtins.Topics(box) {
-		for i := range t.Entries {
-			e := &t.Entries[i]
-			if e.Value == nil { // this name is a part of the language
-				continue
-			}
-			if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
-				return nil, err
-			}
+		if err := builtins.DefineAll(box, t.Entries); err != nil {
+			return nil, err
 		}
 	}
 	return box, nil

@@ -194,8 +194,13 @@ func TestEffectsExamples(t *testing.T) {
 // permitted are the permissions of those examples that are expressions.
 var permitted = []string{"fs.read:**", "fs.write:**", "http:http://127.0.0.1", "exec:kubectl **", "exec:./deploy.sh", "secret:PAGER_*", "store"}
 
-// sameQuestion is the journal that examples replay.
-const sameQuestion = `{"journal":1,"session":"session-1","turn":1,"seed":0,"input":{"prompt":true,"request":{"text":"The same question"},"session":{"platform":"cli"}}}
+// sameQuestion is the case that examples replay.
+const sameQuestion = `-- case.star --
+prompt("The same question")
+-- session.json --
+{"id":"session-1","platform":"cli"}
+-- recorded.json --
+{"seed":0}
 `
 
 // tryEffect runs an example in a workspace with files, on a host without a store. The example
@@ -218,8 +223,8 @@ func tryEffect(t *testing.T, example string, flags ...string) string {
 		args = []string{"eval", "-p", "hi"}
 	}
 	writeFiles(t, dir, map[string]string{
-		"plugins/a.star": plugin, "oncall.star": "", "starhost.toml": "[plugins]\npaths = [\"plugins\"]\n[store]\nurl = \"none\"\n",
-		"notes/a.md": "A note.\n", "dash.png": "\x89PNG\r\n\x1a\n\xff", "huge.log": strings.Repeat("line\n", 1<<18), "turn.jsonl": sameQuestion,
+		"plugins/a.star": plugin, "oncall.star": "", "changed/oncall.star": `register_hook("turn_start", lambda ctx: ctx.log("info", ctx.uuid()))`, "starhost.toml": "[plugins]\npaths = [\"plugins\"]\n[store]\nurl = \"none\"\n",
+		"notes/a.md": "A note.\n", "dash.png": "\x89PNG\r\n\x1a\n\xff", "huge.log": strings.Repeat("line\n", 1<<18), "why.txtar": sameQuestion,
 	})
 	var out, diagnostics bytes.Buffer
 	args = append(append([]string{"-C", dir, "-c", dir + "/starhost.toml"}, args...), flags...)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
@@ -60,16 +61,17 @@ the fragments of its prompt. Without --session it stores neither.
 
 Plugins read what their permissions allow. Effects that outlive the run (exec,
 fs.write, http beyond GET, store.set) need --allow-effects; without it, the report
-lists them. --record writes every effect to a journal. --replay runs the journal
-again, byte for byte, without any effect, and reports where plugins act differently.`,
+lists them. --record writes the turn with every effect as a golden case. --replay runs
+it again, byte for byte, without any effect, and reports where plugins act differently.
+A case that lies beside its plugin is one of starhost test, too.`,
 		Example: `  starhost eval oncall.star
   starhost eval plugins -f runbook:checkout -p "Why is p99 up?"
   starhost eval plugins --session mine -p "Why is p99 up?"
   starhost eval plugins --call restart_pods --arg cluster=prod-1
   starhost eval oncall.star -e '[n for n in dir(text) if "pad" in n]'
   starhost eval plugins -p "Why?" -F openai | curl -d @- ...
-  starhost eval plugins -p "Why?" --record turn.jsonl
-  starhost eval plugins --replay turn.jsonl`,
+  starhost eval oncall.star -p "Why?" --record golden/oncall_why.txtar
+  starhost eval oncall.star --replay golden/oncall_why.txtar`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.promptGiven = cmd.Flags().Changed("prompt") || f.promptFile != ""
 			if cmd.Flags().Changed("expr") && f.expr == "" {
@@ -89,8 +91,8 @@ again, byte for byte, without any effect, and reports where plugins act differen
 	flags.BoolVar(&f.reached, "reached", false, "show the lines of plugins that ran after they loaded; steps are then about right")
 	flags.StringVar(&f.against, "against", "", "compare with an earlier -F json in `FILE`: where would a prompt cache break?")
 	flags.BoolVar(&f.allowEffects, "allow-effects", false, "run effects that outlive the run, too: exec, fs.write, http beyond GET, store.set")
-	flags.StringVar(&f.record, "record", "", "write a journal of the run to `FILE`")
-	flags.StringVar(&f.replay, "replay", "", "run the journal in `FILE` again, without effects")
+	flags.StringVar(&f.record, "record", "", "write the run as a golden case to `FILE`, NAME.txtar")
+	flags.StringVar(&f.replay, "replay", "", "run the case in `FILE` again, without effects")
 	flags.BoolVar(&f.watch, "watch", false, "do it again when a file changes, until ctrl-C")
 	flags.StringVar(&f.profile, "profile", "", "write where plugins spend steps and bytes to `FILE`, and the host time to FILE.host, for go tool pprof")
 	flags.StringVarP(&f.model, "model", "m", "", "the `MODEL` of the request, for handlers and request bodies (default [model] default)")
@@ -150,11 +152,12 @@ type evaluation struct {
 	config    host.SessionConfig
 	arguments map[string]json.RawMessage // of the tool or the event
 
-	dryRun   effects.DryRun    // effects that did not run
-	recorder *recorder         // nil without --record
-	replay   *effects.Replay   // nil without --replay
-	profiler *measure.Profiler // nil without --profile
-	reach    *report.Reach     // nil without --reached
+	dryRun   effects.DryRun       // effects that did not run
+	record   *effects.Journal     // nil without --record
+	clock    func() time.Time     // the clock of --record
+	replay   *golden.RecordedTurn // nil without --replay
+	profiler *measure.Profiler    // nil without --profile
+	reach    *report.Reach        // nil without --reached
 
 	loadTime, promptTime time.Duration
 }
@@ -194,8 +197,12 @@ func (f *evalFlags) check(format string) error {
 	switch {
 	case f.record != "" && f.replay != "":
 		return usagef("got --record and --replay, want one of them")
-	case f.record != "" && !f.wantsTurn():
-		return usagef("--record: got nothing to record, want -p, -t, -i, --call, --fire or -e beside it")
+	case f.record != "" && !f.wantsPrompt() && (f.expr != "" || !f.callGiven && !f.fireGiven || f.addsToPrompt()):
+		return usagef("--record: got nothing that a case can ask, want -p, -t, -i, --call or --fire beside it, and parts of a prompt only with a prompt")
+	case f.record != "" && (f.expr != "" || !strings.HasSuffix(f.record, ".txtar")):
+		return usagef("--record: got %s, want the FILE.txtar of a golden case, which has no expression", cmp.Or(f.expr, f.record))
+	case f.replay != "" && f.requestFlags.wantsTurn():
+		return usagef("--replay: got a question beside it, want none: FILE has the question")
 	case f.session != "" && (f.record != "" || f.replay != "" || f.watch):
 		return usagef("--session: got --record, --replay or --watch, want none: these run the same turn again")
 	case f.session != "" && !f.wantsTurn():
@@ -275,23 +282,13 @@ func (env Env) loadFor(ctx context.Context, res *Result, f *evalFlags, paths []s
 	})
 }
 
-// readQuestion reads the question from the flags or the journal.
+// readQuestion reads the question from the flags or the case of --replay.
 func (env Env) readQuestion(f *evalFlags, e *evaluation) (err error) {
 	if err := f.requestFlags.check(); err != nil {
 		return err
 	}
 	if f.replay != "" {
-		if e.replay, err = env.openJournal(f.replay); err != nil {
-			return err
-		}
-		q, err := e.recordedQuestion(f)
-		if err != nil {
-			return err
-		}
-		if !f.requestFlags.wantsTurn() {
-			q.apply(f, e)
-			return nil
-		}
+		return env.openRecorded(f, e)
 	}
 	e.Request, e.config, err = env.readRequest(&f.requestFlags)
 	if f.session != "" && err == nil {
@@ -317,11 +314,10 @@ func (e *evaluation) configureHost(f *evalFlags, o *loader.Options) {
 		e.reach.Measure(o)
 	}
 	if e.replay != nil {
-		configureReplay(e.replay, o)
+		e.configureReplay(o)
 	}
 	if f.record != "" {
-		e.recorder = new(recorder)
-		e.recorder.configureHost(o)
+		e.configureRecord(o)
 	}
 }
 
@@ -344,23 +340,15 @@ func runQuestion(ctx context.Context, env Env, res *Result, f *evalFlags, e *eva
 		return res.runStored(ctx, f, e)
 	}
 	session := e.Set.Host.NewSession(e.config)
-	if e.replay != nil {
-		if err := e.checkQuestion(f); err != nil {
-			return err
-		}
-	}
-	if e.recorder != nil {
-		e.recorder.startJournal(e.journalHeader(f, session))
-	}
 	err := res.runTurn(ctx, f, e, session)
 	var failures []error
 	if e.Turn != nil {
 		failures = slices.Clone(e.Turn.Errors())
 	}
 	failures = append(failures, err)
-	if e.recorder != nil {
+	if e.record != nil {
 		catchSignals(ctx)
-		failures = append(failures, env.writeJournal(f.record, e.recorder.journal))
+		failures = append(failures, env.writeRecord(ctx, f, e, session.ID()))
 	}
 	if e.replay != nil {
 		if err := e.divergence(failures); err != nil {
@@ -421,7 +409,7 @@ func (res *Result) runTurn(ctx context.Context, f *evalFlags, e *evaluation, ses
 	}
 	defer func() {
 		e.Turn.End(ctx)
-		if first, read := e.Turn.FirstNow(); read && f.now == "" {
+		if first, read := e.Turn.FirstNow(); read && f.now == "" && (e.replay == nil || !e.replay.TimeGiven) {
 			e.Now = first
 		}
 	}()

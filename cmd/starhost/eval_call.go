@@ -20,7 +20,7 @@ import (
 )
 
 // callID is the id of the call that --call makes.
-const callID = "call-1"
+const callID = "call"
 
 // readArguments reads the arguments for the tool or event that the flags name.
 func (env Env) readArguments(f *evalFlags, e *evaluation) (err error) {
@@ -64,7 +64,7 @@ func (env Env) mountForCall(ctx context.Context, res *Result, f *evalFlags, e *e
 	wanted := func(server string) bool { return f.callGiven && strings.HasPrefix(f.call, server+"_") }
 	for server := range e.Set.Config.MCP {
 		if wanted(server) && (f.record != "" || f.replay != "") {
-			return func() {}, usagef("--call: a journal has no calls of MCP servers: call %s without --record and --replay", f.call)
+			return func() {}, usagef("--call: a case has no calls of MCP servers: call %s without --record and --replay", f.call)
 		}
 	}
 	dryRun := &e.dryRun

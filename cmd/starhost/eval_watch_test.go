@@ -94,7 +94,7 @@ func TestWatchNothing(t *testing.T) {
 	if _, stderr := m.run(t, report.ExitUsage, "eval", "-p", "-", "--watch"); !strings.Contains(stderr, "--watch: got - for standard input") {
 		t.Errorf("got %q", stderr)
 	}
-	if _, stderr := m.run(t, report.ExitUsage, "eval", "-p", "hi", "--watch", "--record", "x"); !strings.Contains(stderr, "--watch: got --record, --replay or --profile") {
+	if _, stderr := m.run(t, report.ExitUsage, "eval", "-p", "hi", "--watch", "--record", "x.txtar"); !strings.Contains(stderr, "--watch: got --record, --replay or --profile") {
 		t.Errorf("got %q", stderr)
 	}
 }

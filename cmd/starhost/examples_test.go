@@ -33,8 +33,7 @@ def restart_pods(cluster):
 register_tool(restart_pods)
 register_command("page", lambda args: "paged " + args[0])
 ` + exampleLoader,
-	"turn.jsonl": `{"journal":1,"session":"session-1","turn":1,"seed":0,"input":{"prompt":true,"request":{"text":"Why?"},"session":{"platform":"cli"}}}
-`,
+	"golden/oncall_why.txtar": sameQuestion,
 	"plugins/golden/oncall_restart.txtar": `Pods are restarted.
 -- case.star --
 call_tool("restart_pods", cluster = "prod-1")

@@ -60,7 +60,7 @@ func TestFmtInterrupted(t *testing.T) {
 func TestCatchSignals(t *testing.T) {
 	t.Setenv("CI", "")
 	for args, want := range map[string]bool{
-		"eval a.star": false, "test a.star": false, "check a.star": false, "eval a.star -p x --record j": true, "eval a.star -o out": true,
+		"eval a.star": false, "test a.star": false, "check a.star": false, "eval a.star -p x --record j.txtar": true, "eval a.star -o out": true,
 		"eval a.star -p x --profile prof": true, "fmt a.star": true, "new plugin fresh": true, "trust --revoke": true,
 		"test a.star --update": true, "test a.star --prune": true, "test a.star --record": true, "test a.star --coverage-out lcov": true,
 	} {

@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 		{"a.star: no space left on device [E0708]", []string{"fmt", "a.star"}},
 		{"policy: no space left on device [E0708]", []string{"new", "plugin", "policy"}},
 		{"out: no space left on device [E0708]", []string{"list", "a.star", "-o", "out"}},
-		{"out: no space left on device [E0708]", []string{"eval", "a.star", "-e", "1", "-F", "text", "-o", "/dev/null", "--record", "out"}},
+		{"out.txtar: no space left on device [E0708]", []string{"eval", "a.star", "-p", "1", "-F", "text", "-o", "/dev/null", "--record", "out.txtar"}},
 	} {
 		var out, stderr bytes.Buffer
 		code := run(t.Context(), append([]string{"-C", dir, "--no-config"}, tt.args...), strings.NewReader(""), &out, &stderr)

@@ -179,13 +179,8 @@ func (c *replRun) openSession(ctx context.Context, f *replFlags) (err error) {
 	c.steps = golden.NewSteps(c.session)
 	c.steps.SetHook(caseHooks(c.set.Host))
 	steps := builtins.CaseTable(box, c.steps)
-	for _, e := range slices.Concat(builtins.Table(box), steps) {
-		if e.Value == nil { // Starlark itself defines the name
-			continue
-		}
-		if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
-			return err
-		}
+	if err := builtins.DefineAll(box, slices.Concat(builtins.Table(box), steps)); err != nil {
+		return err
 	}
 	c.names = jsontext.List(steps, func(e *call.Entry) string { return e.Name })
 	c.repl = box.REPL(func(more bool) (string, error) { return c.lines(more) })

@@ -182,13 +182,8 @@ func (c *checker) reportLoading(warnings []loader.Warning) {
 
 // checkFiles parses and lints the files of the plugins.
 func (c *checker) checkFiles() error {
-	for _, e := range builtins.Table(c.box) {
-		if e.Value == nil { // Starlark itself defines it
-			continue
-		}
-		if err := c.box.Define(e.Name, e.Value, e.Cost); err != nil {
-			return err
-		}
+	if err := builtins.DefineAll(c.box, builtins.Table(c.box)); err != nil {
+		return err
 	}
 	names := map[string]bool{"config": true}
 	for _, name := range c.box.Names() {

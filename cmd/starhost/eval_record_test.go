@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,7 +86,7 @@ func (m machine) run(t *testing.T, code int, args ...string) (stdout, stderr str
 
 // TestReplayElsewhere records a turn that uses the network, the environment, a secret, a
 // program, files and state. The replay runs in another folder, without the server, the files,
-// the variables and the secret, and must be equal byte for byte. The journal must not contain
+// the variables and the secret, and must be equal byte for byte. The record must not contain
 // the secret in any form.
 func TestReplayElsewhere(t *testing.T) {
 	const secret = `p4ger/"token"+1234`
@@ -93,13 +94,14 @@ func TestReplayElsewhere(t *testing.T) {
 	plugin := strings.ReplaceAll(turnPlugin, "BASE", server.URL)
 	plugin = strings.ReplaceAll(plugin, "127.0.0.1:*", strings.TrimPrefix(server.URL, "http://"))
 	home, away := machine{t.TempDir()}, machine{t.TempDir()}
-	writeFiles(t, home.dir, map[string]string{"oncall.star": plugin, "notes/a.md": "A note.", "notes/b.md": "Another note.", "typed.md": "Typed."})
+	question := []string{"-p", "Who is on call?", "-f", "typed.md", "--call", "on_call", "--arg", "team=checkout", "--allow-effects", "--seed", "5"}
+	writeFiles(t, home.dir, map[string]string{"golden/README": "", "oncall.star": plugin, "notes/a.md": "A note.", "notes/b.md": "Another note.", "typed.md": "Typed."})
 	writeFiles(t, away.dir, map[string]string{"oncall.star": plugin})
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("PAGER_TOKEN", secret)
 	t.Setenv("REGION", "eu-1")
-	journal := filepath.Join(t.TempDir(), "turn.jsonl")
-	args := []string{"eval", "oncall.star", "-p", "Who is on call?", "-f", "typed.md", "--call", "on_call", "--arg", "team=checkout", "--allow-effects"}
+	record := func(dir, format string) string { return filepath.Join(dir, "golden", "oncall_"+format+".txtar") }
+	args := []string{"eval", "oncall.star"}
 	for _, permission := range []string{
 		"http:GET,POST " + server.URL, "secret:PAGER_TOKEN", "env:REGION", "exec:cat", "fs.read:notes/*", "fs.write:out/*", "store",
 	} {
@@ -107,7 +109,7 @@ func TestReplayElsewhere(t *testing.T) {
 	}
 	recorded := map[string]string{}
 	for _, format := range []string{"pretty", "json"} {
-		recorded[format], _ = home.run(t, report.ExitOK, append(args, "-F", format, "--record", journal+format)...)
+		recorded[format], _ = home.run(t, report.ExitOK, slices.Concat(args, question, []string{"-F", format, "--record", record(home.dir, format)})...)
 	}
 	for _, want := range []string{"region eu-1", "A note.", "Another note.", "Typed.", `"team": "checkout"`, "202 ", "<secret PAGER_TOKEN>"} {
 		if !strings.Contains(recorded["pretty"], want) {
@@ -122,7 +124,7 @@ func TestReplayElsewhere(t *testing.T) {
 	os.Unsetenv("PAGER_TOKEN") // t.Setenv restores it at the end
 	os.Unsetenv("REGION")
 	for format, want := range recorded {
-		got, stderr := away.run(t, report.ExitOK, append(args, "-F", format, "--replay", journal+format)...)
+		got, stderr := away.run(t, report.ExitOK, slices.Concat(args, []string{"-F", format, "--replay", record(home.dir, format)})...)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s replayed (-recorded +replayed):\n%s", format, diff)
 		}
@@ -133,12 +135,27 @@ func TestReplayElsewhere(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(away.dir, "out")); err == nil {
 		t.Error("the replay wrote a file")
 	}
-	checkJournal(t, journal+"json", secret)
+	checkRecord(t, record(home.dir, "json"), secret)
+
+	text, err := os.ReadFile(record(home.dir, "pretty"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFiles(t, away.dir, map[string]string{"golden/oncall_pretty.txtar": string(text)})
+	if got, _ := away.run(t, report.ExitOK, "test"); got != "1 case: 1 passed\n" {
+		t.Errorf("test: got %s", got)
+	}
+	writeFiles(t, away.dir, map[string]string{"oncall.star": strings.Replace(plugin, "/oncall\"", "/who\"", 1)})
+	got, _ := away.run(t, report.ExitNegative, "test")
+	want := `lane 3 of oncall: effect 2: got http.get {"url":"` + server.URL + `/who?team=checkout"`
+	if !strings.Contains(got, want) || !strings.Contains(got, "[E0516]") {
+		t.Errorf("test of a changed plugin: got %s, want %s", got, want)
+	}
 }
 
-// checkJournal checks that only its owner can read a journal, and that no part of it contains a
+// checkRecord checks that only its owner can read a record, and that no part of it contains a
 // form of a secret.
-func checkJournal(t *testing.T, file, secret string) {
+func checkRecord(t *testing.T, file, secret string) {
 	t.Helper()
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {
@@ -150,12 +167,12 @@ func checkJournal(t *testing.T, file, secret string) {
 	}
 	for _, form := range secretForms(secret) {
 		if strings.Contains(string(text), form) {
-			t.Errorf("the journal holds %q:\n%s", form, text)
+			t.Errorf("the record holds %q:\n%s", form, text)
 		}
 	}
 	for _, kind := range []string{"http.get", "http.post", "env", "secret", "exec", "fs.glob", "fs.read", "fs.write", "state.get", "state.set", "store.set", "now", "random", "reference"} {
 		if !strings.Contains(string(text), `"`+kind+`":{`) {
-			t.Errorf("the journal has no %s:\n%s", kind, text)
+			t.Errorf("the record has no %s:\n%s", kind, text)
 		}
 	}
 }
@@ -172,7 +189,7 @@ func secretForms(secret string) []string {
 	}
 }
 
-// TestReplayReadsClock replays a journal with a plugin that now reads ctx.now, which the journal lacks. Each
+// TestReplayReadsClock replays a record with a plugin that now reads ctx.now, which the record lacks. Each
 // format must report where, and none may panic.
 func TestReplayReadsClock(t *testing.T) {
 	dir := t.TempDir()
@@ -180,16 +197,16 @@ func TestReplayReadsClock(t *testing.T) {
 		"a.star":     `register_hook("pre_llm_call", lambda: "hi")`,
 		"now/a.star": `register_hook("pre_llm_call", lambda ctx: str(ctx.now))`,
 	})
-	runIn(t, dir, report.ExitOK, "eval", "a.star", "-p", "hi", "--record", "j")
+	runIn(t, dir, report.ExitOK, "eval", "a.star", "-p", "hi", "--record", "j.txtar")
 	for _, flag := range []string{"-v", "--explain", "-Fjson", "-Ftext", "-Fopenai", "-Fanthropic"} {
-		out, diagnostics := runIn(t, dir, report.ExitNegative, "eval", "now/a.star", "--replay", "j", flag)
+		out, diagnostics := runIn(t, dir, report.ExitNegative, "eval", "now/a.star", "--replay", "j.txtar", flag)
 		if !strings.Contains(diagnostics, "a.star:1:50: replay: ") || strings.Contains(diagnostics, "E0111") || strings.Contains(out, "1970") {
 			t.Errorf("%s: got %s%s", flag, out, diagnostics)
 		}
 	}
 }
 
-// TestForgedCode checks that a code in a journal does not make a failure a bug of starhost, nor an
+// TestForgedCode checks that a code in a record does not make a failure a bug of starhost, nor an
 // interrupt.
 func TestForgedCode(t *testing.T) {
 	dir := t.TempDir()
@@ -198,19 +215,19 @@ func TestForgedCode(t *testing.T) {
 register_fragment_loader("note", lambda ctx, arg: ctx.fs.read("none"))
 `})
 	flags := []string{"eval", "a.star", "--grant", "fs.read:**"}
-	runIn(t, dir, report.ExitFile, append(flags, "-p", "hi", "-f", "note:y", "--record", "j")...)
-	journal, err := os.ReadFile(filepath.Join(dir, "j"))
+	runIn(t, dir, report.ExitFile, append(flags, "-p", "hi", "-f", "note:y", "--record", "j.txtar")...)
+	record, err := os.ReadFile(filepath.Join(dir, "j.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	code := regexp.MustCompile(`"code":"E\d+"`)
 	for _, forged := range []string{"E9999", "E0111", "E0709", "E0707", "", "x\x1b"} {
-		text := code.ReplaceAllString(string(journal), `"code":`+string(jsontext.Must(forged)))
-		if text == string(journal) {
-			t.Fatalf("the journal has no code: %s", text)
+		text := code.ReplaceAllString(string(record), `"code":`+string(jsontext.Must(forged)))
+		if text == string(record) {
+			t.Fatalf("the record has no code: %s", text)
 		}
-		writeFiles(t, dir, map[string]string{"j": text})
-		runIn(t, dir, report.ExitPlugin, append(flags, "--replay", "j")...)
+		writeFiles(t, dir, map[string]string{"j.txtar": text})
+		runIn(t, dir, report.ExitPlugin, append(flags, "--replay", "j.txtar")...)
 	}
 }
 
