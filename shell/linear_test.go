@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,6 +24,16 @@ func TestLinear(t *testing.T) {
 		if whole > 2.5*half+10_000 {
 			t.Errorf("%q: %.0f allocations for 31 KiB, %.0f for 62 KiB", unit, half, whole)
 		}
+	}
+}
+
+// TestTrustedIsCheap checks that runners of other programs cost a command nothing but a comparison.
+func TestTrustedIsCheap(t *testing.T) {
+	text := strings.Repeat("a; ", 1000)
+	allocations := func(o Options) float64 { return testing.AllocsPerRun(1, func() { ParseWith(text, o) }) }
+	without, with := allocations(Options{}), allocations(Options{Trusted: slices.Repeat([]string{"npm test", "docker compose up"}, 64)})
+	if with > without+100 {
+		t.Errorf("%.0f allocations with 128 runners, %.0f without", with, without)
 	}
 }
 

@@ -308,6 +308,9 @@ const downloads = " dlx x exec create init "
 // is judged by itself, if the operator trusts the runner with the words in front.
 func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 	for _, entry := range r.options.Trusted {
+		if !strings.HasPrefix(strings.TrimSpace(entry), argv[0].text) {
+			continue // most are about other programs
+		}
 		words := strings.Fields(entry)
 		rest, ok := behindEntry(argv, words)
 		if !ok {
