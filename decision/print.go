@@ -277,10 +277,14 @@ func (f *Filter) Selects(r *Record) bool {
 		(r.Approval == nil || !slices.Contains(f.Approvals, "any")):
 		return false
 	}
-	kind, isKind := strings.CutPrefix(f.Tool, "kind:")
-	if isKind {
-		return r.Kind == kind
+	return FitsTool(f.Tool, r.Kind, r.Tool)
+}
+
+// FitsTool reports whether a tool of a kind fits a glob of names, or kind:KIND; "" fits all.
+func FitsTool(glob, kind, tool string) bool {
+	if want, isKind := strings.CutPrefix(glob, "kind:"); isKind {
+		return kind == want
 	}
-	fits, _ := path.Match(f.Tool, r.Tool)
-	return f.Tool == "" || fits
+	fits, _ := path.Match(glob, tool)
+	return fits || glob == ""
 }

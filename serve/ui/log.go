@@ -153,21 +153,13 @@ func (f *filter) matches(r *row) bool {
 		f.plugin != "" && r.Plugin != f.plugin,
 		f.event != "" && r.Event != f.event,
 		f.actions != "" && !contains(f.actions, r.Action) && !contains(f.actions, r.Answered),
-		f.tool != "" && !f.matchesTool(r):
+		!decision.FitsTool(f.tool, r.Kind, r.Tool): // readFilter checked the glob
 		return false
 	}
 	texts := []string{r.Tool, r.Asked, r.Reason, r.Plugin, r.Session, r.ID}
 	return f.text == "" || slices.ContainsFunc(texts, func(s string) bool {
 		return strings.Contains(strings.ToLower(s), f.text)
 	})
-}
-
-func (f *filter) matchesTool(r *row) bool {
-	if kind, ok := strings.CutPrefix(f.tool, "kind:"); ok {
-		return r.Kind == kind
-	}
-	ok, _ := path.Match(f.tool, r.Tool) // readFilter checked the glob
-	return ok
 }
 
 // contains reports whether a list with commas has a word.
