@@ -30,7 +30,7 @@ var sizes = map[string]int{
 	"fleet":            1020, // fetches, tries and installs bundles
 	"fragments":        1000,
 	"golden":           4130, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
-	"guard":            2060, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
+	"guard":            2080, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5625, // 25 of them read a rendering piece by piece, in place of a list in each prompt
 	"internal":         4130, // 25 of them write XML, in place of a library, and 42 are one cache in place of four
 	"loader":           6500,
@@ -50,13 +50,13 @@ var sizes = map[string]int{
 	"serve/programs":   220,
 	"serve/proxy":      3560,
 	"serve/ui":         940,
-	"shell":            5330, // 110 of them are rows about the flags of programs, and 200 judge one-line programs of Python
+	"shell":            5745, // 150 of them are rows about the flags of programs, 280 judge one-line programs, and 200 what a trusted runner reads
 	"starlark":         7250,
 	"store":            1670,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_380
+const maxSize = 108_810
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

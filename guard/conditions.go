@@ -203,7 +203,7 @@ func (r *Rule) command(l *line, c *command) (all answer) {
 	all = yes
 	for _, check := range []func() answer{
 		func() answer { return r.subcommand(c) },
-		func() answer { return matchWords(c.Argv[1:], r.Words) },
+		func() answer { return matchWords(c.Argv[1:], r.Words, c.isData) },
 		func() answer {
 			least := yes
 			for _, names := range r.Flags {
@@ -307,9 +307,12 @@ func startsWith(words []*string, pattern []string) answer {
 }
 
 // matchWords looks for words in their order; others may stand between them.
-func matchWords(argv []*string, words [][]string) answer {
+func matchWords(argv []*string, words [][]string, isData func(i int) bool) answer {
 	found, possible := 0, 0
-	for _, w := range argv {
+	for i, w := range argv {
+		if len(words) > 0 && w == nil && isData(i+1) {
+			continue
+		}
 		if found < len(words) && w != nil && matchesOne(words[found], *w) {
 			found++
 		}
@@ -324,6 +327,12 @@ func matchWords(argv []*string, words [][]string) answer {
 		return maybe
 	}
 	return no
+}
+
+// isData reports whether a word that is decided at run time is the value of a header, as curl -H "Authorization: $T".
+func (c *command) isData(i int) bool {
+	before := c.Argv[i-1]
+	return before != nil && isOneOf(*before, []string{"-H", "--header", "-u", "--user", "-A", "--user-agent"}) && does(c.Name, "calls") && c.IsWord(i)
 }
 
 // hasFlag says whether a command has one of the flags.

@@ -18,9 +18,12 @@ func TestCorpus(t *testing.T) {
 		trusted []string
 		most    [2]int // wrong answers in the two halves
 	}{
-		{"destructive", s.Trusted, [2]int{0, 9}},
-		{"ordinary", s.Trusted, [2]int{12, 23}}, // three lines run code of Node, which nobody can judge
-		{"ordinary", nil, [2]int{81, 89}},
+		{"destructive", s.Trusted, [2]int{0, 6}},
+		{"ordinary", s.Trusted, [2]int{8, 9}},
+		{"ordinary", nil, [2]int{77, 85}}, // nearly all of them run tests, builds and scripts of the project
+		{"fresh_destructive", s.Trusted, [2]int{0, 5}},
+		{"fresh_ordinary", s.Trusted, [2]int{7, 28}},
+		{"fresh_ordinary", nil, [2]int{76, 99}},
 	} {
 		text, err := os.ReadFile("testdata/" + tt.file + ".txt")
 		if err != nil {
@@ -36,13 +39,13 @@ func TestCorpus(t *testing.T) {
 				continue
 			}
 			line = strings.NewReplacer(`\\`, `\`, `\n`, "\n").Replace(line)
-			script := shell.ParseWith(line, shell.Options{Trusted: tt.trusted, Folder: "/work/app"})
+			script := shell.ParseWith(line, shell.Options{Trusted: tt.trusted, Folder: "/work/app", Read: readable(tt.trusted)})
 			d, err := s.Decide(&Call{Command: line, Kinds: []string{"shell"}, CWD: "/work/app", Script: script})
 			if err != nil {
 				t.Fatal(err)
 			}
 			all[half]++
-			if (d.Action == "") == (tt.file == "destructive") {
+			if (d.Action == "") == (strings.HasSuffix(tt.file, "destructive")) {
 				wrong[half]++
 				if half == 0 {
 					t.Logf("%s: %s << %s", tt.file, line, d.Reason)
@@ -53,5 +56,23 @@ func TestCorpus(t *testing.T) {
 		if wrong[0] > tt.most[0] || wrong[1] > tt.most[1] {
 			t.Errorf("%s, trusted %v: %d wrong answers in the halves, want at most %d", tt.file, tt.trusted != nil, wrong, tt.most)
 		}
+	}
+}
+
+// readable returns the reader of a project's scripts if nothing is trusted.
+func readable(trusted []string) func(string) (string, bool) {
+	if trusted != nil {
+		return nil
+	}
+	files := map[string]string{
+		"package.json":     `{"scripts": {"test": "vitest run", "test:unit": "vitest run", "lint": "eslint .", "typecheck": "tsc --noEmit", "build": "tsc && vite build", "dev": "vite", "start": "node dist/server.js"}}`,
+		"scripts/check.sh": "#!/bin/sh\nset -e\ngofmt -l .\ngo vet ./...\n",
+		"scripts/lint.sh":  "#!/usr/bin/env bash\nset -euo pipefail\nshellcheck scripts/*.sh\ngrep -rn TODO src || true\n",
+		"scripts/build.sh": "#!/bin/sh\nset -e\ngo build ./...\n",
+		"scripts/test.sh":  "#!/bin/sh\ngo test ./...\n",
+	}
+	return func(name string) (string, bool) {
+		text, ok := files[strings.TrimPrefix(name, "/work/app/")]
+		return text, ok
 	}
 }

@@ -294,6 +294,7 @@ const (
 	quoted   = `'[^']*'|"[^"]*"`
 	wordsOf  = `(?:'[^']*'|"[^"]*"|[^\s<>;|&()'"])+`
 	target   = `>[>|&]?\s*((?:'[^']*'|"[^"]*"|[^\s<>;|&()'"])+)`
+	escape   = `%[0-9a-f]{2}`
 	oneBrace = `^([^{}]*)\{([^{}]*)\}([^{}]*)$`
 	address  = `(?i)[a-z][a-z0-9+.-]*:[/\\]+(?:[^/\\@\s]*@)?(\[[^\]\s]*\]|[^/\\:\s?#"'<>)]+)`
 )
@@ -397,6 +398,11 @@ func (r *Rule) commandPaths(l *line, c *command, onlyWrites bool) answer {
 
 // opens reports whether the words of a command may be files that it opens, or that it writes.
 func (r *Rule) opens(c *command, onlyWrites bool) bool {
+	if does(c.Name, "searches") && !onlyWrites {
+		if shown, _ := c.FindFlags([]string{"c", "count", "q", "quiet", "l", "files-with-matches"}); len(shown) > 0 {
+			return false // it says how often, or where
+		}
+	}
 	return !does(c.Name, "opens none") && !(onlyWrites && does(c.Name, "reads", "mostly reads")) && !(r.Pack != "" && !onlyWrites && does(c.Name, "lists"))
 }
 
@@ -606,16 +612,20 @@ func (r *Rule) shellHosts(l *line) answer {
 
 // commandHosts says whether one command may talk to one of the rule's hosts.
 func (r *Rule) commandHosts(c *command) answer {
-	any := no
+	any, calls := no, does(c.Name, "calls")
+	if calls && *c.Name == "git" {
+		sub := c.Subcommand()
+		calls = sub == nil || !isOneOf(*sub, localGit)
+	}
 	for _, w := range c.distinct {
 		if w == nil {
-			if r.Pack == "" && (c.Name == nil || does(c.Name, "calls")) {
+			if r.Pack == "" && (c.Name == nil || calls) {
 				any = max(any, maybe)
 			}
 			continue
 		}
 		hosts := hostsOf(*w)
-		if len(hosts) == 0 && does(c.Name, "calls") {
+		if len(hosts) == 0 && calls {
 			hosts = []string{hostOf(*w)}
 		}
 		for _, host := range hosts {
@@ -624,6 +634,9 @@ func (r *Rule) commandHosts(c *command) answer {
 	}
 	return any
 }
+
+// localGit are subcommands of git whose words are no hosts.
+var localGit = []string{"log", "show", "diff", "status", "shortlog", "branch", "tag", "blame", "reflog", "rev-list", "rev-parse", "for-each-ref", "commit", "add", "grep"}
 
 // fetchHosts says whether a tool that fetches may ask one of the rule's hosts.
 func (r *Rule) fetchHosts(text string) answer {
@@ -665,7 +678,7 @@ func hostOf(word string) string {
 // host compares a host with the rule's.
 func (r *Rule) host(host string) answer {
 	host = strings.TrimRight(strings.ToLower(host), ".")
-	if strings.Contains(host, "%") || strings.Contains(host, "$") { // %65xample.com: programs decode it
+	if strings.Contains(host, "$") || pattern(escape).MatchString(host) { // %65xample.com: programs decode it
 		return maybe
 	}
 	if matchesOne(r.Hosts, host) {

@@ -31,10 +31,49 @@ var pythonModules = sync.OnceValue(func() map[string]string {
 		"functools": " reduce partial cache lru_cache ", "statistics": " mean median stdev pstdev quantiles mode ", "random": " random randint choice choices shuffle sample seed uniform ",
 		"string": " ascii_letters ascii_lowercase ascii_uppercase digits punctuation ", "textwrap": " dedent fill indent wrap ", "base64": " b64encode b64decode urlsafe_b64encode urlsafe_b64decode ",
 		"hashlib": " md5 sha1 sha256 sha512 ", "decimal": " Decimal getcontext ", "fractions": " Fraction ",
-		"csv": " reader DictReader writer DictWriter ", "tomllib": " load loads ", "uuid": " uuid4 UUID ", "ast": " literal_eval ", "struct": " pack unpack calcsize ", "html": " escape unescape ",
+		"csv": " reader DictReader writer DictWriter ", "tomllib": " load loads ", "uuid": " uuid4 UUID ", "ast": " literal_eval parse dump unparse walk ", "struct": " pack unpack calcsize ", "html": " escape unescape ",
 		"difflib": " unified_diff ndiff get_close_matches SequenceMatcher ", "calendar": " monthrange month isleap ", "secrets": " token_hex token_urlsafe ", "pprint": " pprint pformat ",
 	}
 })
+
+// nodeValues are what a line of JavaScript may read without a file, and nodeCalls what it may call.
+const (
+	nodeValues = " version versions platform arch "
+	nodeCalls  = " log info table keys values entries join slice stringify includes sort toString trim split "
+)
+
+// isHarmlessNode reports whether a line of JavaScript only prints what it reads in files of JSON, in what node says
+// about itself, and in literals: names stand for them, and nothing but nodeCalls is called.
+func isHarmlessNode(text string) (files []string, ok bool) {
+	list, ok := codeTokens(text)
+	c, names := codeReader{list: list}, " true false null undefined "
+	for i := range list {
+		switch t, before, behind := list[i], c.at(i-1), c.at(i+1); {
+		case !ok:
+			return nil, false
+		case t.kind == '/', t.kind == '<', t.kind == '-' && behind.kind == '-', // "-->" begins a comment
+			t.kind == '=' && (before.kind != 'a' || !isOneOf(c.at(i-2).text, []string{"const", "let", "var"}) || behind.kind == '='),
+			t.kind == '(' && (before.kind != 'a' && i > 0 && before.kind != '(' && before.kind != ',' && before.kind != ';'), t.kind == '{' && behind.kind != '}':
+			return nil, false
+		case t.kind != 'a':
+		case before.kind == '.':
+			ok = behind.kind != '(' || strings.Contains(nodeCalls, " "+t.text+" ")
+		case isOneOf(t.text, []string{"const", "let", "var"}):
+			names += behind.text + " "
+			ok = behind.kind == 'a' && c.at(i+2).kind == '='
+		case t.text == "require":
+			files = append(files, c.at(i+2).text)
+			ok = behind.kind == '(' && c.at(i+2).kind == '"' && c.at(i+3).kind == ')' && strings.HasSuffix(c.at(i+2).text, ".json") && strings.HasPrefix(c.at(i+2).text, "./")
+		case t.text == "process":
+			ok = behind.kind == '.' && strings.Contains(nodeValues, " "+c.at(i+2).text+" ")
+		case isOneOf(t.text, []string{"console", "Object", "JSON"}):
+			ok = behind.kind == '.' && c.at(i+3).kind == '(' && strings.Contains(nodeCalls, " "+c.at(i+2).text+" ")
+		default:
+			ok = behind.kind != '(' && strings.Contains(names, " "+t.text+" ")
+		}
+	}
+	return files, ok
+}
 
 // A token is a name, a number, a text in quotes, or one byte of anything else.
 type token struct {
@@ -64,6 +103,39 @@ type codeReader struct {
 	imported map[string]bool // modules that have a name in the text
 	modules  []string        // all modules, in the order of the text
 	reads    []*string       // files
+}
+
+// showsModules reports whether a text only imports modules, and prints what they contain. That runs their code, as
+// a file of the project does: python3 -c "import a; print(a.__version__)".
+func showsModules(text string) bool {
+	list, ok := codeTokens(text)
+	c := codeReader{list: list}
+	for i := 0; ok && i < len(list); i++ {
+		switch t := list[i]; {
+		case t.kind == ';':
+		case t.text == "import" || t.text == "from":
+			for ; isOneOf(c.at(i+1).text, []string{"import", ".", ",", "as"}) || c.at(i+1).kind == 'a' && !isOneOf(c.at(i+1).text, []string{"print", "from"}) && (list[i].kind != 'a' || isOneOf(list[i].text, []string{"import", "from", "as"})); i++ {
+			}
+		case t.text == "print" && c.at(i+1).text == "(":
+			for i += 2; i < len(list) && list[i].text != ")"; i++ {
+				name := c.at(i - 1).text
+				switch shown := list[i]; {
+				case shown.text == "(": // a question
+					ok = ok && c.at(i+1).text == ")" && (strings.HasPrefix(name, "is_") || strings.HasPrefix(name, "get_"))
+					i++
+				case shown.kind == 'a':
+					ok = ok && !strings.Contains(pythonDenied+"lambda for if while await yield print not in ", " "+shown.text+" ")
+				case shown.kind == '(' || shown.kind == ')':
+				default:
+					ok = ok && strings.IndexByte("0\"'.,", shown.kind) >= 0
+				}
+			}
+			ok = ok && i < len(list)
+		default:
+			return false
+		}
+	}
+	return ok && len(list) > 0
 }
 
 // at returns a token, or one of no kind.
@@ -265,6 +337,9 @@ func quotedCode(text string, raw, hasCode bool) (list []token, size int, ok bool
 // judgeCode judges the text of Python behind -c, or in a here-document. It returns false if the text may run a
 // program.
 func (r *reader) judgeCode(name string, args []word) bool {
+	if name == "node" {
+		return r.judgeNode(args)
+	}
 	if !strings.HasPrefix(name, "py") {
 		return false
 	}
@@ -273,6 +348,10 @@ func (r *reader) judgeCode(name string, args []word) bool {
 		return false
 	}
 	read, ok := isHarmlessCode(code.text)
+	if !ok && r.trustsPython() && showsModules(code.text) {
+		r.usesTrusted, r.runsTrusted = true, true
+		return true
+	}
 	if !ok || slices.ContainsFunc(read.modules, r.isShadowed) {
 		return false
 	}
@@ -280,6 +359,28 @@ func (r *reader) judgeCode(name string, args []word) bool {
 		r.script.Commands[n-1].addFiles(read.reads, nil)
 	}
 	return true
+}
+
+// judgeNode judges node -e TEXT and node -p TEXT. The files must be there: of a.json that is none, node runs a.json.js.
+func (r *reader) judgeNode(args []word) bool {
+	if len(args) != 2 || !args[0].known || !isOneOf(args[0].text, []string{"-e", "--eval", "-p", "--print", "-pe"}) || !args[1].known || len(args[1].text) > maxCode {
+		return false
+	}
+	files, ok := isHarmlessNode(args[1].text)
+	trusted, _, _ := r.trustsAs(knownWords([]string{"node", "x.js"}))
+	if trusted && len(files) > 0 {
+		r.usesTrusted, r.runsTrusted = true, true
+	}
+	for _, file := range files {
+		if _, _, found := r.readFile(file); ok && !found {
+			ok = trusted && r.ownPath(word{text: file, known: true}) != ""
+		}
+		r.ran = append(r.ran, file)
+	}
+	if last := len(r.script.calls) - 1; last >= 0 {
+		r.script.calls[last].trusted = ok // it changes none of the files
+	}
+	return ok
 }
 
 // codeOf returns the text that Python runs. It is not known if it is that of a file, or if other flags stand

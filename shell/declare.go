@@ -66,6 +66,19 @@ func (r *reader) declareList(a *syntax.Assign, value word, lists bool) {
 	}
 }
 
+// toolFolders are folders outside of any project into which people install programs.
+const toolFolders = " $PATH ${PATH} $HOME/.cargo/bin $HOME/.local/bin $HOME/go/bin $HOME/.bun/bin $HOME/.deno/bin ~/.cargo/bin ~/.local/bin ~/go/bin ~/.bun/bin /usr/local/go/bin "
+
+// isToolPath reports whether an assignment as it is written adds only such folders to PATH.
+func isToolPath(source string) bool {
+	list, ok := strings.CutPrefix(source, "PATH=")
+	list = strings.Trim(list, `"`)
+	for folder := range strings.SplitSeq(list, ":") {
+		ok = ok && folder != "" && strings.Contains(toolFolders+systemFolders, " "+folder+" ")
+	}
+	return ok
+}
+
 // assign visits an assignment and returns its value.
 func (r *reader) assign(a *syntax.Assign) word {
 	r.script.Nodes++
@@ -88,7 +101,7 @@ func (r *reader) assign(a *syntax.Assign) word {
 			r.visit(e.Value)
 		}
 	}
-	if a.Name != nil && !a.Naked {
+	if a.Name != nil && !a.Naked && !isToolPath(r.source(a)) {
 		r.assignName(a.Name.Value, value)
 		if source := r.source(a); (a.Append || a.Index != nil) && strings.Contains(source, "/") {
 			r.addCall([]word{{text: source, known: value.known}, {many: true}}, false) // dash runs it

@@ -11,12 +11,13 @@ import (
 var fileUses = []struct{ use, names string }{
 	{"writes", "cp mv rm tee touch truncate dd install ln chmod chown sed rsync unlink shred"}, // it changes the files
 	// It makes files that its words do not name, or even any file of the folder where it runs.
-	{"makes", "gh aws gcloud gsutil apt apt-get brew gem cargo go wget curl aria2c helm install mvn protoc rpm yt-dlp bundle composer poetry pdm uv pip pip3 gio snap"},
+	{"makes", "gh aws gcloud gsutil apt apt-get brew gem cargo go wget curl aria2c helm install mvn protoc rpm yt-dlp split csplit bundle composer poetry pdm uv pip pip3 gio snap"},
 	{"unpacks", "tar bsdtar unzip 7z 7za ar cpio rsync scp sftp jar patch svn hg"},
 	{"reads", "cat ls head tail grep egrep fgrep rg wc diff cmp file stat less more cut jq du md5sum sha256sum nl tac od strings source . shellcheck"}, // it changes none
 	{"mostly reads", "find xxd"}, // but for a few of its flags
 	{"opens none", "echo printf export cd pwd true false test [ exit return"},
-	{"lists", "ls du stat file tree find basename dirname realpath readlink wc touch mkdir"},                                            // it shows names and sizes only
+	{"lists", "ls du stat file tree find basename dirname realpath readlink wc touch mkdir"}, // it shows names and sizes only
+	{"searches", "grep egrep fgrep rg"},
 	{"calls", "curl wget http https xh nc ncat telnet ssh scp sftp rsync ftp git"},                                                      // it talks to the hosts
 	{"passes", "bash sh dash zsh ksh sudo env nohup timeout time nice command exec : set read npm pnpm yarn bun mkdir date sleep wait"}, // what it runs uses the files
 }

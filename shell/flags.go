@@ -51,7 +51,7 @@ const maxCluster = 64
 // verbs end the subcommand of a program whose groups are "**".
 const verbs = " add apply attach authorize cancel clear cp cat copy create delete deploy describe destroy detach disable down du enable exec export failover get import " +
 	"invoke kill list login logs ls move mv print purge rb reboot refresh remove replace reset resize restart restore resume revoke rm rsync run scale set show ssh start stat stop " +
-	"suspend terminate undelete unset update upload upgrade use wait "
+	"suspend tail terminate undelete unset update upload upgrade use wait "
 
 // goesOn reports whether the next word belongs to a subcommand of which sub is known.
 func (o *options) goesOn(sub string) bool {
@@ -131,9 +131,9 @@ func (r *reading) readWords(argv []*string) {
 func (r *reading) readFlagAt(argv []*string, i int, searches bool) int {
 	word := *argv[i]
 	used, listed := r.readFlag(word, argv[i+1:])
-	if i += used; used > 0 && argv[i] == nil { // without quotes, it may be more than a value
+	if i += used; used > 0 && argv[i] == nil && (i > 63 || r.many>>i&1 == 1) { // it may be more than a value
 		r.found(flagWord{})
-		r.unsure = r.unsure || searches && (i > 63 || r.many>>i&1 == 1)
+		r.unsure = r.unsure || searches
 	}
 	r.doubt = r.doubt || searches && !listed && !strings.Contains(word, "=")
 	return i
@@ -299,13 +299,13 @@ func (c *Command) Subcommand() *string {
 // its program reads its words. A name has no dashes. A value is nil if it is decided at run time,
 // and "" if there is none. doubt is true if there may be other such flags.
 func FindFlags(argv []*string, names []string) (values []*string, doubt bool) {
-	return (&Command{Argv: argv}).FindFlags(names)
+	return (&Command{Argv: argv, many: 1<<64 - 1}).FindFlags(names)
 }
 
 // FindFlags is the function of this name for the words of the command. It knows more about those that are
 // decided at run time.
 func (c *Command) FindFlags(names []string) (values []*string, doubt bool) {
-	r := reading{operands: c.operands}
+	r := reading{operands: c.operands, many: c.many}
 	r.see = func(f flagWord) {
 		switch r.matches(f, names) {
 		case "yes":

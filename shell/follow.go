@@ -458,7 +458,7 @@ func (r *reader) followPod(j *job) {
 
 // Flags of docker exec and docker run.
 var containerFlags = program{
-	bare: "itdPq", values: "evpwumhlac",
+	bare: "itdPqT", values: "evpwumhlac",
 	long: " --rm --interactive --tty --detach --privileged --init --read-only --publish-all --quiet --no-TTY ",
 	longValues: " --env --volume --publish --workdir --user --memory --hostname --label --name --network --net --mount --env-file --cpus " +
 		"--platform --pull --restart --entrypoint --add-host --ipc --pid --shm-size --gpus --ulimit --cap-add --cap-drop --security-opt --index --detach-keys ",

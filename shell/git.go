@@ -23,6 +23,9 @@ func (r *reader) followGit(j *job) {
 			if strings.HasPrefix(w.text, "-c") || strings.HasPrefix(w.text, "--config-env") || strings.HasPrefix(w.text, "--exec-path=") {
 				r.setWild()
 			}
+		case w.text == "bisect" && i+2 < len(args) && args[i+1].known && args[i+1].text == "run":
+			r.runElsewhere(func() { r.run(j.wrap("git", args[i+2:], false)) }) // with the files of other commits
+			return
 		default:
 			r.judgeGit(w, args[i+1:])
 			return

@@ -47,7 +47,7 @@ func (r *reader) judge(name string, row *program, j *job) {
 	case queries:
 		r.judgeQuery(name, args)
 	case writes:
-		r.judgeWriter(row, args)
+		r.judgeWriter(name, row, args)
 	}
 }
 
@@ -117,6 +117,38 @@ func (p *program) shows(argv []word) bool {
 	return hasName(p.subs, first) || hasName(p.subs, strings.ReplaceAll(*sub, " ", "_")) || *sub == "" && len(argv) == 1
 }
 
+// viewVerbs begin the last word of a subcommand that only shows something, with words that are data.
+const viewVerbs = " describe filter get head history info list ls search show status tail versions "
+
+// behindSub returns the words that may mention a program: those that are no words of a known subcommand, and none
+// if it only shows something. It returns nil for all of them.
+func (p *program) behindSub(argv []word) (spoken []word) {
+	if o := findOptions(argv[0].text[strings.LastIndexByte(argv[0].text, '/')+1:]); o == nil || o.groups == "" {
+		return nil
+	}
+	c := Command{}
+	for i := range argv {
+		c.add(argv[i].pointer(), argv[i].many)
+	}
+	sub := c.Subcommand()
+	if sub == nil || *sub == "" {
+		return nil
+	}
+	words := strings.Fields(*sub)
+	if verb, _, _ := strings.Cut(words[len(words)-1], "-"); strings.Contains(viewVerbs, " "+verb+" ") {
+		return []word{}
+	}
+	spoken = []word{}
+	for _, w := range argv[1:] {
+		if len(words) > 0 && w.known && w.text == words[0] {
+			words = words[1:]
+		} else {
+			spoken = append(spoken, w)
+		}
+	}
+	return spoken
+}
+
 // judgeFlags judges a program that runs another one behind some of its flags or subcommands only.
 func (r *reader) judgeFlags(name string, row *program, args []word) {
 	commands := hasSubcommands(row.long)
@@ -132,7 +164,8 @@ func (r *reader) judgeFlags(name string, row *program, args []word) {
 			}
 		case !w.known && (w.many && w.open().pattern == "" || w.mayFlag() && !commands),
 			!w.known && commands && !operand,
-			w.known && isDangerous(flag, row.long), w.hasLetter(row.values):
+			w.known && isDangerous(flag, row.long), w.hasLetter(row.values),
+			name == "go" && strings.Contains(w.text, "-ext"): // -ldflags="-extld=PROGRAM"
 			r.setWild()
 		}
 		if name == "scp" || name == "rsync" {
@@ -143,20 +176,57 @@ func (r *reader) judgeFlags(name string, row *program, args []word) {
 }
 
 // judgeWriter judges a program that makes files, whose names may be a part of a flag.
-func (r *reader) judgeWriter(row *program, args []word) {
+func (r *reader) judgeWriter(name string, row *program, args []word) {
+	if name == "curl" && printsOnly(args) {
+		return
+	}
 	for _, w := range args {
 		flag, value, _ := strings.Cut(w.text, "=")
 		if w.known && (isDangerous(flag, row.long) || w.hasLetter(row.values)) {
 			r.setWild()
 		}
 		r.addWrite(w)
-		r.addWrite(word{text: value, known: value != ""})
+		if name != "tee" { // which makes the files that it names, and no other
+			r.addWrite(word{text: value, known: value != ""})
+		}
 		if w.mayFlag() && len(w.text) < 100 {
 			for i := 2; i < len(w.text); i++ {
 				r.addWrite(word{text: w.text[i:], known: true})
 			}
 		}
 	}
+}
+
+// curlShows are the flags of curl that name no file which it writes; ":" stands behind those with a value.
+const curlShows = " --silent --show-error --fail --fail-with-body --location --max-time: --connect-timeout: --retry: --retry-delay: --retry-connrefused --header: --data: --data-raw: --json: --request: " +
+	"--user: --user-agent: --compressed --insecure --include --head --verbose --write-out: --no-progress-meter --get --data-urlencode: --globoff --http1.1 --http2 --url: "
+
+// printsOnly reports whether curl writes no file, but for /dev/null.
+func printsOnly(args []word) bool {
+	for i := 0; i < len(args); i++ {
+		text := args[i].text
+		flag, _, attached := strings.Cut(text, "=")
+		behind := word{}
+		if i+1 < len(args) {
+			behind = args[i+1]
+		}
+		letters := strings.TrimLeft(strings.TrimPrefix(text, "-"), "sSfLikIvgG46#n")
+		switch {
+		case !args[i].known && args[i].mayFlag(), strings.Contains(text, "%output"):
+			return false
+		case !strings.HasPrefix(text, "-"), strings.Contains(curlShows, " "+flag+" "), attached && strings.Contains(curlShows, " "+flag+": "), letters == "":
+		case strings.Contains(curlShows, " "+text+": "), text[1] != '-' && len(letters) == 1 && contains("XHdumAew", letters[0]),
+			text[1] != '-' && letters == "o" && behind.text == "/dev/null":
+			isFormat := strings.HasSuffix(text, "w") || text == "--write-out"
+			if i++; behind.many || isFormat && (!behind.known || strings.Contains(behind.text, "%output") || strings.HasPrefix(behind.text, "@")) {
+				return false
+			}
+		case text[1] != '-' && contains("Xd", letters[0]): // with its value
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // hasLetter reports whether a word is a cluster of short flags with one of the letters.
@@ -222,7 +292,7 @@ func (r *reader) judgeInterpreter(name string, args []word) {
 	if isQuestion(args) || len(args) == 1 && args[0].text == version {
 		return
 	}
-	if r.judgeCode(name, args) {
+	if r.judgeCode(name, args) || checksOnly(name, args) {
 		return
 	}
 	if len(args) > 1 && args[0].text == "-m" && hasName(modules, args[1].text) && args[1].known {
@@ -234,6 +304,15 @@ func (r *reader) judgeInterpreter(name string, args []word) {
 		return
 	}
 	r.setWild()
+}
+
+// checkers are flags and subcommands of interpreters that read a program, and run none of it.
+const checkers = " php_-l php_--syntax-check node_--check node_-c deno_check deno_info deno_fmt "
+
+// checksOnly reports whether an interpreter only checks files. A flag behind may load code.
+func checksOnly(name string, args []word) bool {
+	return len(args) > 0 && args[0].known && strings.Contains(checkers, " "+name+"_"+args[0].text+" ") &&
+		!slices.ContainsFunc(args[1:], func(w word) bool { return w.mayFlag() && !isOneOf(w.text, []string{"--check", "--quiet"}) })
 }
 
 // judgeAwk judges awk, whose text may run programs.
@@ -249,7 +328,7 @@ func (r *reader) judgeAwk(args []word) {
 			return
 		default:
 			text := strings.ReplaceAll(w.text, "||", "")
-			if strings.ContainsAny(text, "|@") || strings.Contains(text, "system") || strings.Contains(text, "getline") {
+			if strings.ContainsAny(text, "|@") || strings.Contains(text, "system") {
 				r.setWild()
 			}
 			return

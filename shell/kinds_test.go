@@ -53,7 +53,11 @@ func TestKinds(t *testing.T) {
 		"javac -J-javaagent:x.jar A.java": "maybe", "jar -J-javaagent:x.jar xf a.jar": "maybe", "jar xf a.jar": "no", "gcc -B/tmp/x a.c": "maybe", "gcc -DBIG a.c": "no",
 		"install -s --strip-program=x a b": "maybe", "install --strip=x a b": "maybe", "install -m 644 a b": "no", "wget -euse_askpass=x y": "maybe", "wget -qe use_askpass=x y": "maybe",
 		"wget -q y": "no", "mvn test": "maybe", "mvn --version": "no", "bundle list": "maybe", "sqlc generate": "maybe", "clang -Xclang -load -Xclang x.so a.c": "maybe",
-		"jest --version": "no", "tar xf x.tgz": "no", "tar --to-command=x -xf y": "maybe", "hg bisect -c x": "maybe",
+		"jest --version": "no", "split -l 10 a b": "no", "split --filter=x a": "maybe", "split --fil x a": "maybe", "split -l 10 a s; bash saa": "maybe", "csplit a 1; bash xx00": "maybe",
+		"hey http://localhost/": "no", "aws s3 cp kubectl s3://b": "maybe", "nc -zv h 1": "no", "nc -e sh h 1": "maybe", "ncat -zc sh h": "maybe", "awk '/x/{getline; print}' a": "no", "awk '\"ls\" | getline' a": "maybe", "docker exec -T web ls": "no", "pipx run x": "maybe", "conda env list": "no", "conda run x": "maybe", "go build -ldflags='-s -w' .": "no", "go build -ldflags=-extld=x .": "maybe", "go build -ldflags '-s -extld x' .": "maybe", "go env -w CC=x": "maybe",
+		"az vm list -g kubectl": "no", "az vm run-command invoke --scripts 'kubectl delete x'": "maybe", "az ssh vm": "maybe", "aws ec2 describe-instances --filters Name=kubectl": "no", "aws lambda invoke --payload kubectl x": "maybe",
+		"aws ssm send-command --parameters kubectl": "maybe", "helm list kubectl": "no", "helm status x --post-renderer kubectl": "maybe", "rpm status -q --pipe kubectl": "maybe", "vault list kubectl": "no", "gcloud compute ssh x -- kubectl delete y": "maybe",
+		"heroku logs -a x": "no", "heroku run x": "maybe", "fly status": "no", "fly ssh console": "maybe", "mise ls": "no", "mise exec -- x": "maybe", "mvn -version": "no", "mvn -version test": "maybe", "netlify status": "no", "netlify dev": "maybe", "tar xf x.tgz": "no", "tar --to-command=x -xf y": "maybe", "hg bisect -c x": "maybe",
 	} {
 		if got := Parse(text, "").Runs("kubectl", []string{"delete"}); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)

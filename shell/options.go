@@ -169,6 +169,11 @@ var optionTable = []options{
 		"--log-file: --bwlimit: --chmod: --chown: --max-delete: --max-size: --min-size: --timeout: --port: --password-file: --info: --remote-option: ", "", bareSub},
 	{"nc,ncat,netcat", " -e: -c: -p: -s: -w: -i: -q: -x: -X: -g: -G: -O: -I: -T: --exec: --sh-exec: ", "", bareSub},
 
+	// Runners.
+	{"xcodebuild", " -scheme: -project: -workspace: -destination: -configuration: -sdk: -derivedDataPath: -quiet ", "", oneDash},
+	{"conda,mamba,micromamba", " -n: --name: -p: --prefix: -q --quiet -v --json ", " env ", pflag},
+	{"flask", " --app: -A: --env-file: -e: --debug --no-debug ", "", pflag},
+
 	// Files and the system.
 	{"rm,rmdir,cat,ls,unlink,chgrp,sha256sum,md5sum,mktemp", " -I: -T: -w: ", "", gnu},
 	{"cp,mv,ln,install", " -t: -S: -m: -o: -g: --target-directory: --suffix: --mode: --owner: --group: --backup --strip-program: ", "", gnu},

@@ -73,6 +73,9 @@ var programs = []program{
 	{names: "fd fdfind", kind: flagged, values: "xX", long: " -x -X --exec --exec-batch "},
 	{names: "fzf", kind: flagged, long: " --preview --bind --with-shell "},
 	{names: "gcloud", kind: flagged, mentions: true, long: " ssh "},
+	{names: "az", kind: flagged, mentions: true, long: " ssh extension run-command "},
+	{names: "gsutil bq doctl hcloud", kind: flagged, mentions: true, long: " ssh "},
+	{names: "split", kind: flagged, long: " --filter "},
 	{names: "gh", kind: flagged, long: " alias extension ext codespace cs "},
 	{names: "helm", kind: flagged, mentions: true, long: " --post-renderer plugin "},
 	{names: "hg", kind: flagged, mentions: true, long: " --config --tool bisect extdiff "},
@@ -114,14 +117,17 @@ var programs = []program{
 	{names: "patch", kind: flagged, values: "e", long: " -e --ed "},
 	{names: "protoc", kind: flagged, long: " --plugin "},
 	{names: "wl-paste", kind: flagged, values: "w", long: " -w --watch "},
+	{names: "nc nc.openbsd nc.traditional ncat netcat", kind: flagged, values: "ecL", long: " -e -c -L --exec --sh-exec --lua-exec "},
 	{names: "nmap", kind: flagged, long: " --script -sC -A "},
 	{names: "ulimit", kind: calculates},
 
 	// Runners and managers: harmless behind these subcommands only.
-	{names: "go", kind: flagged, long: " -exec -toolexec --exec --toolexec -vettool --vettool ", subs: " build vet list env fmt doc mod version get install clean fix bug telemetry work help tool_cover tool_nm tool_pprof tool_objdump tool_trace "},
+	{names: "go", kind: flagged, long: " -exec -toolexec --exec --toolexec -vettool --vettool -w ", subs: " build vet list env fmt doc mod version get install clean fix bug telemetry work help tool_cover tool_nm tool_pprof tool_objdump tool_trace "},
 	{names: "cargo", kind: flagged, long: " --config ", subs: " tree metadata add remove search update version fmt login logout owner yank info locate-project pkgid generate-lockfile fetch vendor new init help read-manifest verify-project "},
 	{names: "pip pip2 pip3", kind: flagged, subs: " tree list show freeze check config cache debug index search uninstall help inspect hash "},
 	{names: "gem", kind: flagged, subs: " list search info environment env owner yank push signin signout outdated contents which help "},
+	{names: "conda mamba micromamba", kind: flagged, subs: " list search info env_list config "},
+	{names: "pipx", kind: flagged, subs: " list environment "},
 	{names: "poetry pdm", kind: flagged, subs: " show search version check about "},
 	{names: "uv", kind: flagged, subs: " tree version cache python help pip_list pip_show pip_freeze pip_tree pip_check "},
 	{names: "composer", kind: flagged, subs: " show outdated search validate why info licenses diagnose "},
@@ -134,11 +140,16 @@ var programs = []program{
 	{names: "pyenv rbenv nodenv", kind: flagged, subs: " versions version root "},
 	{names: "asdf", kind: flagged, subs: " current list "},
 	{names: "direnv", kind: flagged, subs: " status version "},
+	{names: "fly flyctl", kind: flagged, subs: " status logs info version releases doctor apps_list volumes_list secrets_list ips_list machine_list machines_list image_show certs_list "},
+	{names: "heroku", kind: flagged, subs: " status logs ps apps apps:info releases domains addons config pg:info auth:whoami "},
+	{names: "netlify railway", kind: flagged, subs: " status whoami logs "},
+	{names: "mise", kind: flagged, subs: " ls list current where which "},
 	{names: "minikube", kind: flagged, subs: " status ip version profile delete stop "},
 
 	// Interpreters and builds, which say their version.
 	{names: "java jshell kotlin kotlinc scala groovy", kind: opaque, long: " -version --version "},
 	{names: "elixir gradle", kind: opaque, query: "v"},
+	{names: "mvn", kind: opaque, query: "v", long: " -version "},
 	{names: "erl", kind: opaque},
 
 	// Harmless. Files and texts.
@@ -168,45 +179,45 @@ var programs = []program{
 
 	// Programs that run others, or the code of a project, a file or an image; nothing follows them.
 	// Interpreters, runners of tests and builds, terminals, editors, schedulers, agents.
-	{names: "Rscript bundle ldd mvn sqlc aa-exec abduco abuild act aider air airflow alacritty alembic amp anacron ansible ansible-console " +
+	{names: "Rscript bundle ldd sqlc aa-exec abduco abuild act aider air airflow alacritty alembic amp anacron ansible ansible-console " +
 		"ansible-playbook ansible-pull ant apptainer arch artisan asciinema astro at atmos automator autossh ava aws-okta " +
 		"aws-vault babel babel-node backstage batch bats bazel bazelisk bb behat behave bfs bitbake bmake bolt boundary " +
 		"bpftrace bpython briefcase brownie bsub buck buck2 buildah buildkite-agent buildozer bunx busctl busted bwrap byebug " +
 		"byobu c8 cabal caffeinate call cap capacitor capsh carthage cdk cdktf celery cgexec chamber changeset chef-client " +
 		"chef-run chef-shell chef-solo chokidar choom chpst chronic chroot circleci circus circusd claude clisp clj clojure " +
-		"clush cmake cmd codecept codex coffee colima conan concurrently conda confd conftest consul-template copilot cordova " +
+		"clush cmake cmd codecept codex coffee colima conan concurrently confd conftest consul-template copilot cordova " +
 		"coverage cpack cpan cpanm cpulimit crenv crictl cross-env cross-env-shell crush crystal cscript csh csi ctest ctr " +
 		"cucumber cucumber-js cursor-agent cypress daemonize dagger dagster dart dbclient dbt dbus-launch dbus-run-session dc " +
 		"debuild devbox devenv devspace dex dinit dinitctl distrobox django-admin doit doppler dotenv dotenvx dotnet " +
 		"dotnet-script dpkg-buildpackage dpkg-reconfigure drizzle-kit droid drone drush dsh dtach dtrace dtruss dune dvc dzdo " +
 		"dzil earthly eas eatmydata ecl ed electron elvish emacs emacsclient ember emerge entr env-cmd envchain " +
 		"envconsul envdir envuidgid es esbuild escript eslint esr et evim ex execlineb expect expo expo-cli fab fakechroot " +
-		"fakeroot faketime fastlane firejail fish flask flatpak flatpak-builder float flock flutter fly flyctl fnm foot foreman " +
+		"fakeroot faketime fastlane firejail fish flask flatpak flatpak-builder float flock flutter fnm foot foreman " +
 		"forever fsi ftp fvm gapplication garden gatsby gdb gemini ghc ghci gimp ginkgo ginsh gita gitk gitlab-runner gleam " +
 		"gmake gnome-terminal gnuplot go-task god goenv goose goreleaser goreman gosu gotestsum gotty gow gpg-agent " +
-		"gradlew graftcp grunt gs gst gtk-launch guard guile gulp gunicorn gview gvim gvm hatch heaptrack helmenv heroku " +
+		"gradlew graftcp grunt gs gst gtk-launch guard guile gulp gunicorn gview gvim gvm hatch heaptrack helmenv " +
 		"hivemind honcho hush husky hx hypercorn hyperfine i386 iex ifne incus infisical initctl integer interpreter inv invoke " +
 		"invoke-expression invoke-item ion ionic ipython irb jabba jake jasmine jbang jekyll jenv jest jjs joe jrunscript " +
 		"julia jupyter jupyter-lab jupyter-notebook just jython k3s kak karate karma kedro kiro kitchen kitty knex knife " +
 		"ko konsole kubecolor latex latexmk lazygit lckdo lefthook lein lerna lftp lima limactl lint-staged " +
 		"linux32 linux64 lksh lldb llm locust login logrotate logsave ltrace luajit lualatex luatex luigi lxc lxc-attach m4 " +
-		"machinectl mage mail mailx make makepkg mamba manim mask maturin maxima mc mcedit melos meson micro microk8s " +
-		"micromamba micropython middleman mill mina minijail0 mise mispipe mix mkdocs mlflow mocha modd molecule mongo mongosh " +
-		"monit moon mosh mprocs mpv mshta multipass multitime mutt mvnw n nano nbconvert nc nc.openbsd nc.traditional ncat " +
-		"netcat netlify new-session newgrp newrole next nextflow ng nightwatch nim nimble ninja nix nix-build nix-env " +
+		"machinectl mage mail mailx make makepkg manim mask maturin maxima mc mcedit melos meson micro microk8s " +
+		"micropython middleman mill mina minijail0 mispipe mix mkdocs mlflow mocha modd molecule mongo mongosh " +
+		"monit moon mosh mprocs mpv mshta multipass multitime mutt mvnw n nano nbconvert " +
+		"new-session newgrp newrole next nextflow ng nightwatch nim nimble ninja nix nix-build nix-env " +
 		"nix-instantiate nix-shell nmake nodebrew nodejs nodemon nose2 nosetests nox npm-run-all npx nsenter nsjail nu numactl " +
 		"nuxt nvim nx nyc oc ocaml octave odin oil oksh okteto onchange opam open opencode openvpn orb osascript osh overmind " +
 		"pabot packer pants papermill parallel parallel-ssh parcel pdflatex pdftex pdksh pdsh pee pelican perf perlbrew pest " +
-		"pew pex pfexec phing phpbrew phpenv phpunit pico pio pipenv pipx pivot_root pixi pkexec pkgx platformio playwright " +
+		"pew pex pfexec phing phpbrew phpenv phpunit pico pio pipenv pivot_root pixi pkexec pkgx platformio playwright " +
 		"please plenv plink pm2 pmake pnpx pod poe posh powershell pre-commit prefect prettier prisma prlimit proot prove " +
 		"proxychains proxychains4 prsh pry psexec pssh pulumi puma puppet pwsh py.test pytest qsub quarto qwen racket rackup " +
-		"rails railway rake raku rc rc-service rc-update rebar rebar3 reflex regsvr32 remake remix remsh reptyr rexec rlogin " +
+		"rails rake raku rc rc-service rc-update rebar rebar3 reflex regsvr32 remake remix remsh reptyr rexec rlogin " +
 		"rlwrap robot rollup roundup rpmbuild rpmquery rpmverify rr rsh rspec rtx run-p run-parts run-s run0 runc runcon " +
 		"rundll32 runghc runhaskell runsv runsvdir runuser rush rview rvim rvm rvm-exec rxvt rye s6-setuidgid sage salt " +
 		"salt-call sam saml2aws samu sandbox-exec saps sbatch sbcl sbt sbtenv schedtool schroot schtasks scons scrapy " +
 		"screen script scriptlive sdk sdkman sem semantic-release send-keys sequelize serverless service setarch setlock " +
 		"setpriv setuidgid sftp sg sgpt shards shellspec shortcuts shunit2 sidekiq singularity skaffold sls slsh snakemake " +
-		"snapcraft socat softlimit sphinx-build split spring srun ssh-agent sshfs sshpass stack start start-process " +
+		"snapcraft socat softlimit sphinx-build spring srun ssh-agent sshfs sshpass stack start start-process " +
 		"start-stop-daemon storybook strace streamlit stunnel stylelint su-exec sudo-rs sudoedit supervisorctl supervisord sv " +
 		"svc swc swift swipl switch_root symfony systemd-cat systemd-inhibit systemd-nspawn systemd-run tap tape task taskset " +
 		"tauri tclsh tcpserver tcsh tenv terminator terragrunt tex texlua tfenv tfswitch tgenv tgswitch thor tig tilix tilt " +

@@ -68,17 +68,19 @@ type shared struct {
 	files        map[string]scriptFile // the files that were read
 	stack        []string              // the scripts around the current place
 	ran          []string              // the scripts that the text runs
+	built        map[string]bool       // the programs that the text builds of the project's code
+	runsTrusted  bool                  // one of the trusted ones runs the project's code
 	usesTrusted  bool
-	sources      bool              // the next text is a file that source reads
-	nextShell    string            // the shell that certainly reads the next text, or ""
-	calledAt     map[calledKey]int // the last certain call of a name at the top of a text
-	defined      map[string]int    // the ends of the functions that the text certainly defines
-	definedIn    map[calledKey]int // the same for nested texts, with the ends in these
-	imports      []string          // modules of Python that one-line programs use
-	undefines    bool              // some text may take a definition back
-	top          *syntax.Stmt      // the current statement of the outermost text
-	called       map[string]bool   // the names of the programs that may run, once there is a function
-	written      map[string]bool
+	sources      bool               // the next text is a file that source reads
+	nextShell    string             // the shell that certainly reads the next text, or ""
+	calledAt     map[calledKey]int  // the last certain call of a name at the top of a text
+	defined      map[string]int     // the ends of the functions that the text certainly defines
+	definedIn    map[calledKey]int  // the same for nested texts, with the ends in these
+	imports      []string           // modules of Python that one-line programs use
+	undefines    bool               // some text may take a definition back
+	top          *syntax.Stmt       // the current statement of the outermost text
+	called       map[string]bool    // the names of the programs that may run, once there is a function
+	written      map[string]bool    // the base names of the files that the text makes; false if below /tmp only
 	writtenAt    int                // the number of calls in front of the first file with an unknown name
 	stdin        []*syntax.Redirect // redirections of the current command
 	at           source             // the current command
@@ -727,7 +729,7 @@ func (r *reader) checkWritten() {
 	for i, c := range r.script.calls {
 		name := c.argv[0].text
 		isRelative := strings.Contains(name, "/") && !path.IsAbs(name)
-		if r.written[c.name] || i > r.writtenAt && isRelative {
+		if r.wrote(c.name) || i > r.writtenAt && isRelative {
 			r.at = c.at
 			r.setWild()
 		}

@@ -251,10 +251,13 @@ func (r *reader) checkRan() {
 			bases = append(bases, base)
 		}
 	}
-	isOutput := func(name string) bool { return isOneOf(path.Ext(name), []string{".log", ".txt", ".out", ".xml"}) }
-	changed := len(bases) > 0 && (r.writtenAt < math.MaxInt || slices.ContainsFunc(bases, func(base string) bool { return r.written[base] }))
-	for name := range r.written {
-		changed = changed || r.usesTrusted && !isOutput(name)
+	changed := len(bases) > 0 && (r.writtenAt < math.MaxInt || slices.ContainsFunc(bases, r.wrote))
+	inTemporary := r.moved || slices.ContainsFunc(r.script.calls, func(c invocation) bool {
+		return c.trusted && slices.ContainsFunc(c.argv[1:], func(w word) bool { return !w.known || strings.Contains(w.text, "tmp") })
+	})
+	for name, elsewhere := range r.written {
+		isInput := !r.runsTrusted && isOneOf(path.Ext(name), []string{".ts", ".tsx", ".py", ".css", ".scss", ".md", ".vue", ".svelte"}) // which nothing runs
+		changed = changed || r.usesTrusted && (elsewhere || inTemporary) && !isOutput(name) && !isInput
 	}
 	changed = changed || r.mayShadow()
 	for _, c := range r.script.calls {
@@ -267,11 +270,66 @@ func (r *reader) checkRan() {
 	}
 }
 
+// outputs are words in the names of files that say what a run did.
+const outputs = " out output result results report reports coverage cov bench benchmark log logs dump audit lint metrics summary test tests junit lighthouse trace profile "
+
+// isOutput reports whether a file that the text writes certainly is no code or configuration of what a trusted
+// runner runs: CMakeLists.txt, requirements.txt, pom.xml and package.json are.
+func isOutput(name string) bool {
+	base, ext := strings.ToLower(name), path.Ext(name)
+	switch ext {
+	case ".log", ".out", ".err", ".csv", ".tsv", ".jsonl", ".ndjson":
+		return true
+	case ".txt":
+		return !strings.Contains(base, "require") && !strings.Contains(base, "constraint") && base != "cmakelists.txt" && !strings.HasPrefix(base, "conan")
+	case ".json", ".xml", ".html":
+		return slices.ContainsFunc(strings.FieldsFunc(strings.TrimSuffix(base, ext), func(c rune) bool { return strings.ContainsRune("-_.", c) }), func(part string) bool {
+			return strings.Contains(outputs, " "+part+" ")
+		})
+	}
+	return false
+}
+
+// fullPath returns the path of a file in the folder where the text stands.
+func (r *reader) fullPath(name string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	return path.Join(r.folder, name)
+}
+
+// noteBuilt notes the file that go build -o FILE and cc -o FILE make of the project's code. Whoever trusts the
+// runners go and make runs it without a question.
+func (r *reader) noteBuilt(name string, j *job) {
+	runner := ""
+	switch name {
+	case "go":
+		runner = "go"
+	case "cc", "gcc", "g++", "clang", "clang++", "c++":
+		runner = "make"
+	}
+	at := slices.IndexFunc(j.argv, func(w word) bool { return w.known && w.text == "-o" })
+	if runner == "" || at < 1 || at+1 >= len(j.argv) || !j.argv[at+1].known || r.folder == unknownFolder || r.elsewhere ||
+		name == "go" && (len(j.argv) < 2 || j.argv[1].text != "build") || slices.ContainsFunc(j.argv[1:], func(w word) bool {
+		return !w.known || path.IsAbs(w.text) && w.text != j.argv[at+1].text || strings.Contains(w.text, "..")
+	}) {
+		return
+	}
+	if trusted, _, _ := r.trustsAs(knownWords([]string{runner, "run"})); trusted {
+		if r.built == nil {
+			r.built = map[string]bool{}
+		}
+		r.built[r.fullPath(j.argv[at+1].text)] = true
+		r.usesTrusted, r.runsTrusted = true, true
+		r.script.calls[len(r.script.calls)-1].trusted = true
+	}
+}
+
 // mayShadow reports whether the text may make a file that Python takes for a module which it imports.
 func (r *reader) mayShadow() bool {
 	for _, module := range r.imports {
 		file := module + ".py"
-		if r.writtenAt < math.MaxInt || r.written[file] || r.written[module] {
+		if r.writtenAt < math.MaxInt || r.wrote(file) || r.wrote(module) {
 			return true
 		}
 		for _, c := range r.script.calls {
@@ -307,6 +365,19 @@ const downloads = " dlx x exec create init "
 // entry, nor packages to install. Otherwise inner is the program behind "uv run" and its like, which
 // is judged by itself, if the operator trusts the runner with the words in front.
 func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
+	if trusted, spoken, inner = r.trustsAs(argv); !trusted && inner == nil {
+		if tool := r.ownTool(argv); tool != nil {
+			if module := r.modulesWords(tool); module != nil {
+				return false, nil, module
+			}
+			return r.trustsAs(tool)
+		}
+	}
+	return trusted, spoken, inner
+}
+
+// trustsAs is trusts for a program as it is written.
+func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
 	for _, entry := range r.options.Trusted {
 		if !strings.HasPrefix(strings.TrimSpace(entry), argv[0].text) {
 			continue // most are about other programs
@@ -316,9 +387,11 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 		if !ok {
 			continue
 		}
-		row := findOptions(words[0])
-		isPlain := func(words []word) bool {
-			return !slices.ContainsFunc(words, func(w word) bool { return !isPlainArgument(w, row) })
+		isPlain := func(words []word) bool { return r.arePlain(words, entry) }
+		if len(words) == 1 && isOneOf(words[0], []string{"node", "python", "python3", "ruby"}) {
+			for len(rest) > 1 && rest[0].known && strings.Contains(plainSwitches, " "+words[0]+"_"+rest[0].text+" ") {
+				rest = rest[1:]
+			}
 		}
 		if p, ok := findName(words[0]); len(words) == 1 && ok {
 			isFile := len(rest) > 0 && rest[0].known && !rest[0].mayFlag()
@@ -339,6 +412,106 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 	return false, nil, inner
 }
 
+// toolRunners run a tool of the project, or one that they fetch under this name.
+const toolRunners = " npx bunx uvx npm_exec npm_x bun_x pnpm_dlx yarn_dlx pipx_run "
+
+// ownTool returns the words of a tool of the project with its name for its path, or nil: whoever trusts the tool
+// trusts .venv/bin/pytest, node_modules/.bin/jest and npx jest.
+func (r *reader) ownTool(argv []word) []word {
+	first := argv[0].text
+	at := 0 // the words in front of the tool
+	switch {
+	case !argv[0].known:
+	case strings.Contains(toolRunners, " "+first+" "):
+		at = 1
+	case len(argv) > 1 && argv[1].known && strings.Contains(toolRunners, " "+first+"_"+argv[1].text+" "):
+		at = 2
+	}
+	if at > 0 {
+		for argv = argv[at:]; len(argv) > 0 && argv[0].known && isOneOf(argv[0].text, []string{"-y", "--yes", "--no-install", "--"}); {
+			argv = argv[1:]
+		}
+		if len(argv) > 0 && argv[0].isOperand() {
+			return argv
+		}
+		return nil
+	}
+	if folder := path.Dir(first); argv[0].known && isOneOf(path.Base(folder), []string{"bin", ".bin"}) && r.ownPath(word{text: folder, known: true}) != "" {
+		return append([]word{{text: path.Base(first), known: true}}, argv[1:]...)
+	}
+	return nil
+}
+
+// ownPath returns the path of a file or folder below the folder in which the shell starts, or "" if a word may be
+// something else.
+func (r *reader) ownPath(w word) string {
+	if !w.known || w.text == "" || w.text[0] == '-' || strings.Contains(w.text, ":") {
+		return ""
+	}
+	return r.ownFile(w.text)
+}
+
+// runnerFlags are flags of trusted runners. own name a file or a folder: with one below the folder of the call, the
+// runner runs the project's code as it does without them. plain are flags of unsafeFlags that mean something
+// harmless for the program; ":" stands behind those with a value.
+var runnerFlags = []struct{ programs, own, plain string }{
+	{" docker docker-compose ", " -f --file ", " -p: "},
+	{" cargo ", " --manifest-path ", " -p -D "},
+	{" npm ", " --prefix ", " -D "},
+	{" pnpm ", " -C --dir --prefix ", " -D "},
+	{" yarn bun ", " --cwd ", " -D "},
+	{" make ninja ", " -C -f --directory --file --makefile ", ""},
+	{" mvn mvnw ./mvnw ", " -f --file ", " -DskipTests -DskipITs -Dmaven.test.skip -Dtest -Dit.test -DfailIfNoTests -Dsurefire.failIfNoSpecifiedTests -Dincludes -Dexpression -DforceStdout -pl -amd -nsu -ntp "},
+	{" gradle gradlew ./gradlew ", " -p --project-dir ", ""},
+	{" cmake ", "", " -DCMAKE_BUILD_TYPE -DCMAKE_EXPORT_COMPILE_COMMANDS -DBUILD_TESTING -DBUILD_SHARED_LIBS -DCMAKE_INSTALL_PREFIX -DCMAKE_CXX_STANDARD --build --install --prefix "},
+	{" eslint jest vite vitest playwright stylelint webpack rollup prettier ruff black mypy ", " -c --config --config-file --dir ", ""},
+	{" tsc ", " -p --project ", ""},
+	{" golangci-lint pre-commit ", " -c --config ", " -D "},
+	{" biome mkdocs cypress ", " -f --config-file --config-path ", ""},
+	{" uv ", " --directory --project ", ""},
+	{" next ", "", " -p: "},
+	{" ./configure ", "", " --prefix "},
+	{" xcodebuild ", "", " -destination: "},
+	{" nx ", "", " --file "},
+}
+
+// arePlain reports whether the words behind those of an entry decide nothing about which programs run.
+func (r *reader) arePlain(words []word, entry string) bool {
+	program, _, _ := strings.Cut(strings.TrimPrefix(entry, "npx "), " ")
+	own, plain := "", ""
+	for _, f := range runnerFlags {
+		if hasName(f.programs, program) {
+			own, plain = f.own, f.plain
+		}
+	}
+	row := findOptions(program)
+	if p, ok := findName(program); ok && p.kind == interprets && row == nil {
+		row = &options{} // the flags are those of the file
+	}
+	for i := 0; i < len(words); i++ {
+		flag, value, attached := strings.Cut(words[i].text, "=")
+		file := word{text: value, known: true}
+		isOwn := words[i].known && hasName(own, flag)
+		if isOwn && !attached && i+1 < len(words) {
+			file = words[i+1]
+		}
+		switch {
+		case isOwn && r.ownPath(file) != "":
+			if !attached {
+				i++
+			}
+		case words[i].known && hasName(plain, flag) && !strings.ContainsAny(value, " \t\n;`$|&<>"):
+		case words[i].known && flag != "" && hasName(plain, flag+":") && !attached && i+1 < len(words) && words[i+1].known:
+			i++ // its value is data
+		case program == "pytest" && flag == "-p" && i+1 < len(words) && strings.HasPrefix(words[i+1].text, "no:"):
+			i++ // it loads less
+		case !isPlainArgument(words[i], row):
+			return false
+		}
+	}
+	return true
+}
+
 // behindRunner returns the index of the program behind "uv run" and its like, or 0.
 func behindRunner(argv []word, runner string) (at int) {
 	at = slices.IndexFunc(argv, func(w word) bool {
@@ -351,6 +524,10 @@ func behindRunner(argv []word, runner string) (at int) {
 	}
 	return at
 }
+
+// plainSwitches are flags of interpreters in front of the file that they run.
+const plainSwitches = " node_--enable-source-maps node_--no-warnings node_--experimental-strip-types node_--trace-warnings node_--watch node_--inspect " +
+	"python_-u python_-B python_-I python_-s python3_-u python3_-B python3_-I python3_-s ruby_-w "
 
 // consoles are files of frameworks that run what the words behind them say, as python manage.py flush does, and
 // inspect, which is no file: node inspect -e CODE.

@@ -140,6 +140,9 @@ func (c *Command) add(word *string, many bool) {
 	c.Argv = append(c.Argv, word)
 }
 
+// IsWord reports whether word i is certainly one word, also if it is decided at run time.
+func (c *Command) IsWord(i int) bool { return i < 64 && c.many>>i&1 == 0 }
+
 // Limits of a text.
 const (
 	maxBytes  = 64 << 10
@@ -338,7 +341,7 @@ func (w word) mentions(name string) bool {
 	if !w.known {
 		return w.open().pattern == "" || globWord(path.Base(w.open().pattern)).mayBe(name)
 	}
-	for text := w.text; ; {
+	for text := withoutSchemes(w.text); ; {
 		i := strings.Index(text, name)
 		if i < 0 {
 			return false
@@ -352,6 +355,14 @@ func (w word) mentions(name string) bool {
 			text = strings.TrimLeftFunc(text, func(c rune) bool { return c < 0x80 && isNameByte(byte(c)) })
 		}
 	}
+}
+
+// withoutSchemes returns a text in which no address of the web mentions the programs http and https.
+func withoutSchemes(text string) string {
+	if !strings.Contains(text, "://") {
+		return text
+	}
+	return strings.NewReplacer("https://", "//", "http://", "//").Replace(text)
 }
 
 // mentioning returns the words that may mention a program.
@@ -368,7 +379,7 @@ func (c *invocation) answer(q question) string {
 		return "maybe"
 	}
 	if c.name != q.name && c.plain != q.plain {
-		if c.mentions && isVariant(c.plain, q.plain) {
+		if c.mentions && isVariant(c.plain, q.plain) && !c.isItself() {
 			return "maybe"
 		}
 		if c.mentions && slices.ContainsFunc(c.mentioning(), func(w word) bool { return w.mentions(q.name) }) {
@@ -382,6 +393,9 @@ func (c *invocation) answer(q question) string {
 	}
 	return answer
 }
+
+// isItself reports whether the operator trusts a program under a name of the table: python3 is no other python.
+func (c *invocation) isItself() bool { return c.trusted && programRows()[c.name] != nil }
 
 // matchWords looks for words in argv, in their order.
 func matchWords(argv []word, words []alternatives) string {

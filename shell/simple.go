@@ -135,8 +135,16 @@ func (r *reader) addWrite(w word) {
 	case !w.known:
 		r.writtenAt = min(r.writtenAt, len(r.script.calls))
 	case !strings.HasPrefix(w.text, "/dev/"):
-		put(&r.written, path.Base(w.text), true)
+		name := path.Clean(w.text)
+		base := path.Base(name)
+		put(&r.written, base, r.written[base] || !strings.HasPrefix(name, "/tmp/"))
 	}
+}
+
+// wrote reports whether the text makes a file of this name anywhere.
+func (r *reader) wrote(base string) bool {
+	_, ok := r.written[base]
+	return ok
 }
 
 // isIndexed reports whether a word is written as {a[x]}, which names a file descriptor.
@@ -201,9 +209,10 @@ func (r *reader) step(j *job) (next *job) {
 	if inner := r.modulesWords(j.argv); inner != nil {
 		return j.wrap(name, inner, false)
 	}
-	if !ok || !row.shows(j.argv) {
+	if !ok || isScript(first) || !row.shows(j.argv) {
 		trusted, spoken, inner := r.trusts(j.argv)
 		r.usesTrusted = r.usesTrusted || trusted || inner != nil
+		r.runsTrusted = r.runsTrusted || inner != nil || trusted && !r.onlyReads(j.argv)
 		if inner != nil {
 			return j.wrap(name, inner, true)
 		}
@@ -214,6 +223,13 @@ func (r *reader) step(j *job) (next *job) {
 			r.recordJob(j)
 			return nil
 		}
+	}
+	if isScript(first) && r.built[r.fullPath(first)] {
+		c := &r.script.calls[at]
+		c.trusted, c.mentions = true, true
+		r.ran = append(r.ran, first)
+		r.recordJob(j)
+		return nil
 	}
 	if isScript(first) {
 		if r.followPath(j) {
@@ -232,13 +248,29 @@ func (r *reader) step(j *job) (next *job) {
 		r.judgeUnlisted(first, j)
 		return nil
 	}
+	r.noteBuilt(name, j)
 	r.kind = row.kind
 	r.script.calls[len(r.script.calls)-1].mentions = row.mentions
+	if row.mentions {
+		r.script.calls[len(r.script.calls)-1].spoken = row.behindSub(j.argv)
+	}
 	return r.follow(name, row, j)
+}
+
+// onlyReads reports whether a trusted program is one of the harmless ones, as npx tsc.
+func (r *reader) onlyReads(argv []word) bool {
+	if tool := r.ownTool(argv); tool != nil {
+		argv = tool
+	}
+	row, ok := findName(argv[0].text)
+	return ok && row.kind == harmless
 }
 
 // runFile notes the file that a trusted interpreter runs.
 func (r *reader) runFile(row *program, args []word) {
+	for row != nil && row.kind == interprets && len(args) > 1 && args[0].mayFlag() {
+		args = args[1:]
+	}
 	if row != nil && row.kind == interprets && len(args) > 0 && args[0].known && !args[0].mayFlag() {
 		r.ran = append(r.ran, args[0].text)
 	}
@@ -263,7 +295,9 @@ func (r *reader) recordFiles(from int, s *syntax.Stmt, reads, writes []*string) 
 		return
 	}
 	if from == len(r.script.Commands) {
-		r.record([]word{{text: ":", known: true}}, Command{Via: r.via, Wrappers: r.wrapped, origin: &origin{Text: r.source(s), Offset: r.offset(s)}})
+		none := []word{{text: ":", known: true}}
+		r.addCall(none, r.certain && !r.dead)
+		r.record(none, Command{Via: r.via, Wrappers: r.wrapped, origin: &origin{Text: r.source(s), Offset: r.offset(s)}})
 	}
 	if from < len(r.script.Commands) {
 		c := &r.script.Commands[from]

@@ -96,9 +96,9 @@ func (s *Script) addUnknowns() {
 			add(name, "it may never run, or a shell reads it in another way", "")
 		}
 		if c.mentions {
-			if base := strings.TrimRight(c.plain, "0123456789.-"); base != c.plain && base != "" {
+			if base := strings.TrimRight(c.plain, "0123456789.-"); base != c.plain && base != "" && !c.isItself() {
 				add(base, "% may be "+base+" under another name", shown(name))
-			} else if i := strings.LastIndexByte(c.plain, '.'); i >= 0 {
+			} else if i := strings.LastIndexByte(c.plain, '.'); i >= 0 && i+1 < len(c.plain) {
 				add(c.plain[i+1:], "% may be the program behind its dot", shown(name))
 			}
 			for _, p := range mentioned(c.mentioning()) {
@@ -121,7 +121,7 @@ func mentioned(words []word) (names []string) {
 		if !w.known {
 			return []string{""}
 		}
-		for _, name := range strings.FieldsFunc(w.text, func(c rune) bool { return c < 0x80 && !isNameByte(byte(c)) && c != '/' }) {
+		for _, name := range strings.FieldsFunc(withoutSchemes(w.text), func(c rune) bool { return c < 0x80 && !isNameByte(byte(c)) && c != '/' }) {
 			name = name[strings.LastIndexByte(name, '/')+1:] // in front of "/" it is a folder
 			if name != "" && !slices.Contains(names, name) {
 				names = append(names, name)

@@ -230,6 +230,52 @@ func isPoison(name string) bool {
 		strings.HasSuffix(name, "PAGER") || strings.HasSuffix(name, "_EDITOR") || strings.HasPrefix(name, "CARGO_TARGET_")
 }
 
+// plainSettings returns the flags in a variable of poison that decide nothing about which programs run. "-D*" is a
+// flag with an attached value.
+func plainSettings(name string) string {
+	switch name {
+	case "NODE_OPTIONS":
+		return " --max-old-space-size --max_old_space_size --no-warnings --no-deprecation --trace-warnings --enable-source-maps --experimental-vm-modules --stack-trace-limit "
+	case "GOFLAGS":
+		return " -mod -buildvcs -count -trimpath -tags -p -v -short -race -timeout "
+	case "RUSTFLAGS":
+		return " -D* -A* -W* -D -A -W warnings dead_code unused unused_imports unused_variables "
+	case "MAKEFLAGS":
+		return " -j* -j -s --no-print-directory "
+	}
+	return ""
+}
+
+// isPlainSetting reports whether the value of such a variable has only these flags.
+func isPlainSetting(name, value string) bool {
+	list := plainSettings(name)
+	for field := range strings.FieldsSeq(value) {
+		flag, _, _ := strings.Cut(field, "=")
+		if list == "" || !isDangerous(flag, list) {
+			return false
+		}
+	}
+	return list != ""
+}
+
+// ownModules reports whether a value of PYTHONPATH has folders of the project only, whose code the operator trusts.
+func (r *reader) ownModules(value word) bool {
+	ok := value.known && value.text != ""
+	for folder := range strings.SplitSeq(value.text, ":") {
+		ok = ok && folder != "" && r.ownPath(word{text: folder + "/x", known: true}) != ""
+	}
+	if ok = ok && r.trustsPython(); ok {
+		r.usesTrusted, r.runsTrusted = true, true
+	}
+	return ok
+}
+
+// trustsPython reports whether the operator trusts Python with the project's files.
+func (r *reader) trustsPython() bool {
+	trusted, _, _ := r.trustsAs(knownWords([]string{"python3", "x.py"}))
+	return trusted
+}
+
 // isHookList reports whether zsh calls the functions that a list names.
 func isHookList(name string) bool { return strings.HasSuffix(name, "_functions") }
 
@@ -256,6 +302,9 @@ func (r *reader) assignName(name string, value word) {
 	}
 	if value.known && value.text == "cat" && strings.HasSuffix(name, "PAGER") {
 		r.addCall([]word{{text: "cat", known: true}, {many: true}}, false)
+		return
+	}
+	if value.known && isPlainSetting(name, value.text) || name == "PYTHONPATH" && r.ownModules(value) {
 		return
 	}
 	r.poisoned = true
