@@ -20,12 +20,11 @@ func clineFile(f *file) {
 		f.spoil(reason(err))
 		return
 	}
-	parsed, err := jsontext.ParseFew(string(text), maxNesting, maxValues)
+	d, err := parse(string(text))
 	if err != nil {
 		f.spoil("a document that is no JSON")
 		return
 	}
-	d := &document{Document: parsed}
 	messages := d.at(0, "messages")
 	if !d.HasKind(messages, jsontext.Array) {
 		f.spoil("a document of an unknown form")
@@ -71,19 +70,9 @@ func clineResult(d *document, part int) Result {
 // clineFolder returns the folder of a session, from the file beside its messages.
 func clineFolder(f *file) string {
 	const most = 1 << 20
-	beside, info, err := openOwn(strings.TrimSuffix(f.path, ".messages.json") + ".json")
+	d, err := parse(readOwn(strings.TrimSuffix(f.path, ".messages.json")+".json", most))
 	if err != nil {
 		return ""
 	}
-	defer beside.Close()
-	text, err := io.ReadAll(io.LimitReader(beside, min(info.Size(), most)))
-	if err != nil {
-		return ""
-	}
-	parsed, err := jsontext.ParseFew(string(text), maxNesting, maxValues)
-	if err != nil {
-		return ""
-	}
-	d := &document{Document: parsed}
 	return d.text(0, "cwd")
 }

@@ -18,12 +18,7 @@ func geminiFirst(f *file, d *document) {
 	if d.text(0, "kind") == "subagent" || filepath.Base(dir) != "chats" {
 		f.subagent, f.session, dir = true, filepath.Base(dir), filepath.Dir(dir)
 	}
-	if root, _, err := openOwn(filepath.Join(filepath.Dir(dir), ".project_root")); err == nil {
-		text := make([]byte, 4096)
-		n, _ := root.Read(text)
-		root.Close()
-		f.folder = strings.TrimSpace(string(text[:n]))
-	}
+	f.folder = strings.TrimSpace(readOwn(filepath.Join(filepath.Dir(dir), ".project_root"), 4096))
 	if f.folder == "" {
 		for _, folder := range d.Elements(d.at(0, "directories")) {
 			f.folder = cmp.Or(f.folder, d.StringAt(folder))

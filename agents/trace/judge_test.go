@@ -204,7 +204,7 @@ func TestTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (&document{Document: parsed}).time(0, "t"); !got.Equal(want) {
+		if got := (&document{parsed}).time(0, "t"); !got.Equal(want) {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}

@@ -3,12 +3,12 @@ package trace
 import (
 	"cmp"
 	"database/sql"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
 	"time"
-
-	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // opencodeRows are the calls of opencode's database, as 1.18.33 writes it. A subagent has a session
@@ -19,31 +19,33 @@ const opencodeRows = `SELECT p.rowid, p.session_id, p.time_created, p.data, s.di
 
 // opencodeFile reads the calls of a database.
 func opencodeFile(f *file) {
+	if err := f.opencodeCalls(); err != nil {
+		f.spoil(err.Error())
+	}
+}
+
+func (f *file) opencodeCalls() error {
 	var wal io.ReaderAt
 	if log, _, err := openOwn(f.path + "-wal"); err == nil {
 		defer log.Close()
 		wal = log
 	} else if !os.IsNotExist(err) {
-		f.spoil(reason(err))
-		return
+		return errors.New(reason(err))
 	}
 	s, err := newSnapshot(f.File, f.size, wal)
 	if err != nil {
-		f.spoil(err.Error())
-		return
+		return err
 	}
 	f.Bytes += s.size
 	db, closeAll, err := s.open()
 	if err != nil {
-		f.spoil(err.Error())
-		return
+		return err
 	}
 	defer closeAll()
 	var tables int
 	err = db.QueryRow("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('part', 'session') AND rootpage > 0").Scan(&tables)
 	if err != nil || tables != 2 { // a view could run for ever
-		f.spoil("a database of an unknown form")
-		return
+		return errors.New("a database of an unknown form")
 	}
 	order, limit := "", -1
 	if f.Last > 0 {
@@ -51,8 +53,7 @@ func opencodeFile(f *file) {
 	}
 	rows, err := db.Query(opencodeRows+order+" LIMIT ?", max(0, f.Since.UnixMilli()), maxLine, limit)
 	if err != nil {
-		f.spoil("a database of an unknown form: " + err.Error())
-		return
+		return fmt.Errorf("a database of an unknown form: %w", err)
 	}
 	defer rows.Close()
 	for !f.ended && rows.Next() {
@@ -60,9 +61,7 @@ func opencodeFile(f *file) {
 			f.spoil(err.Error())
 		}
 	}
-	if err := rows.Err(); err != nil {
-		f.spoil(err.Error())
-	}
+	return rows.Err()
 }
 
 // opencodeRow reads one call.
@@ -73,12 +72,11 @@ func (f *file) opencodeRow(rows *sql.Rows) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := jsontext.ParseFew(data, maxNesting, maxValues)
+	d, err := parse(data)
 	if err != nil {
 		f.spoil("a row that is no JSON")
 		return nil
 	}
-	d := &document{Document: parsed}
 	if d.text(0, "type") != "tool" {
 		return nil
 	}

@@ -165,9 +165,12 @@ func formatOf(agent string) *format {
 }
 
 // A document is a parsed line.
-type document struct {
-	jsontext.Document
-	offset int64
+type document struct{ jsontext.Document }
+
+// parse parses a line, or another text of JSON.
+func parse(text string) (*document, error) {
+	d, err := jsontext.ParseFew(text, maxNesting, maxValues)
+	return &document{d}, err
 }
 
 // at returns the value at a path as "message.content", or jsontext.NoNode.
@@ -415,6 +418,17 @@ var (
 	errSpecial = errors.New("got a link or a special file")
 )
 
+// readOwn returns the beginning of a file of the user, "" for none.
+func readOwn(name string, most int64) string {
+	f, info, err := openOwn(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, min(info.Size(), most))) // what could be read
+	return string(text)
+}
+
 // openOwn opens a regular file of the current user for reading. It follows no link and does not wait
 // for a pipe.
 func openOwn(name string) (*os.File, fs.FileInfo, error) {
@@ -506,12 +520,11 @@ func (f *file) readLine(form *format, line []byte, tooLong bool) {
 	case line[0] != '{' || line[len(line)-1] != '}': // it is not parsed, so more is not known of it
 		f.spoil("a line that is no JSON object")
 	case hasMark || isFirst && form.first != nil || f.began.IsZero():
-		d, err := jsontext.ParseFew(string(line), maxNesting, maxValues)
+		doc, err := parse(string(line))
 		if err != nil {
 			f.spoil("a line that is no JSON")
 			return
 		}
-		doc := &document{d, f.offset}
 		if f.began.IsZero() {
 			f.began, f.start = doc.time(0, "timestamp"), doc.text(0, "cwd")
 		}

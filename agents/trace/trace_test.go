@@ -596,7 +596,7 @@ func TestCodexResults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := codexResult(&document{Document: parsed}, 0); got != want {
+		if got := codexResult(&document{parsed}, 0); got != want {
 			t.Errorf("%s: got %s, want %s", output, got, want)
 		}
 	}

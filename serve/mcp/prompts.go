@@ -15,6 +15,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
 )
@@ -91,10 +92,7 @@ func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.G
 
 // checkPrompt returns the protocol's error for a prompt that the host does not have.
 func (s *Server) checkPrompt(name string) error {
-	var names []string
-	for _, p := range prompts(s.live.Host()) {
-		names = append(names, p.Name)
-	}
+	names := jsontext.List(prompts(s.live.Host()), func(p **sdk.Prompt) string { return (*p).Name })
 	slices.Sort(names)
 	if slices.Contains(names, name) {
 		return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -64,14 +65,12 @@ func loaders(h *host.Host) []host.LoaderInfo {
 
 // resourceTemplates describes the fragment loaders of a host.
 func resourceTemplates(h *host.Host) []*sdk.ResourceTemplate {
-	var list []*sdk.ResourceTemplate
-	for _, l := range loaders(h) {
-		list = append(list, &sdk.ResourceTemplate{
+	return jsontext.List(loaders(h), func(l *host.LoaderInfo) *sdk.ResourceTemplate {
+		return &sdk.ResourceTemplate{
 			Name: l.Prefix, URITemplate: scheme + l.Prefix + "/{+arg}",
 			Description: descriptionOr(l.Description, "The content that the loader "+l.Prefix+" of plugin "+l.Plugin+" returns for arg."),
-		})
-	}
-	return list
+		}
+	})
 }
 
 func templateKey(t *sdk.ResourceTemplate) string { return t.URITemplate }
@@ -80,13 +79,9 @@ func (s *Server) addTemplate(t *sdk.ResourceTemplate) { s.sdk.AddResourceTemplat
 
 // resources describes the skills of a host.
 func resources(h *host.Host) []*sdk.Resource {
-	var list []*sdk.Resource
-	for _, k := range h.Skills() {
-		list = append(list, &sdk.Resource{
-			Name: k.Name, URI: uriOf(k.Reference()), Description: k.Description, MIMEType: "text/markdown",
-		})
-	}
-	return list
+	return jsontext.List(h.Skills(), func(k *host.SkillInfo) *sdk.Resource {
+		return &sdk.Resource{Name: k.Name, URI: uriOf(k.Reference()), Description: k.Description, MIMEType: "text/markdown"}
+	})
 }
 
 func resourceKey(r *sdk.Resource) string { return r.URI }
@@ -247,8 +242,7 @@ func loadFragment(
 		return starhost.Result{ForLLM: err.Error(), IsError: true}, nil
 	}
 	got, err := load(ctx, t, args.Ref)
-	var unresolved *host.RefError
-	if errors.As(err, &unresolved) {
+	if _, ok := errors.AsType[*host.RefError](err); ok {
 		return starhost.Result{ForLLM: err.Error(), IsError: true}, nil
 	}
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
 // tools describes the tools of a host.
 func tools(h *host.Host) []*sdk.Tool {
-	var list []*sdk.Tool
-	for _, t := range h.Tools() {
-		list = append(list, &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
-	}
+	list := jsontext.List(h.Tools(), func(t *starhost.Tool) *sdk.Tool {
+		return &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters}
+	})
 	return list
 }
 
