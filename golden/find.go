@@ -271,3 +271,24 @@ func parentFolder(p loader.Path) loader.Path {
 	p.Shown, p.Real = path.Join(p.Shown, ".."), filepath.Dir(p.Real)
 	return p
 }
+
+// AddInputs adds what the results of cases depend on: a folder, or the files that belong to a file: the plugin's folder that the file is in,
+// or the plugins and cases beside it.
+func AddInputs(in *loader.Inputs, name string) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		in.Folders = append(in.Folders, name)
+		return
+	}
+	home := filepath.Dir(name)
+	if filepath.Base(home) == "golden" {
+		home = filepath.Dir(home)
+	}
+	if _, err := os.Stat(filepath.Join(home, "plugin.star")); err == nil {
+		in.Folders = append(in.Folders, home)
+		return
+	}
+	cases := filepath.Join(home, "golden")
+	plugins, _ := filepath.Glob(filepath.Join(home, "*.star")) // no error, because the pattern is valid
+	in.Files = append(append(in.Files, cases, name), plugins...)
+	in.Folders = append(in.Folders, cases)
+}

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/shellwords"
@@ -313,3 +315,32 @@ func (t *trustedFiles) covers(s *Source) bool {
 
 // folder returns the absolute path of the project's folder, without links.
 func (l *layer) folder() string { return resolveLinks(filepath.Dir(l.real)) }
+
+// TrustedFolders returns a function that reports whether a folder is in a project that the user trusts. Many
+// goroutines may call it.
+func TrustedFolders(getenv func(string) string) func(folder string) bool {
+	var mu sync.Mutex
+	known := map[string]bool{}
+	return func(folder string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, ok := known[folder]; !ok {
+			known[folder] = isTrusted(folder, getenv)
+		}
+		return known[folder]
+	}
+}
+
+// isTrusted reports whether the user trusts the project that a folder is in, with its golden cases as they
+// are now. The project is that of the nearest config, in the folder or above it.
+func isTrusted(folder string, getenv func(string) string) bool {
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ConfigName)); err == nil {
+			plan, err := TrustOptions{Dir: dir, Getenv: getenv}.Plan()
+			return err == nil && (plan.State == TrustedPath || plan.State == Trusted && len(plan.Changes) == 0)
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
+}

@@ -237,7 +237,9 @@ func (r *hookRun) load(ctx context.Context, e *hook.Event) hook.Plugins {
 	pin := r.findRoot(f, e, states, paths)
 	if f.inProject && f.lineError == nil {
 		var root string
-		root, paths, f.lineError = r.projectPlace(f, e, pin.Root).paths(paths)
+		var err error
+		root, paths, err = r.projectPlace(f, e, pin.Root).Paths(paths)
+		f.lineError = misuseOf("hook --project", err)
 		if f.argsRoot = root; len(paths) == 0 && f.lineError == nil {
 			r.dir = root
 		}

@@ -196,7 +196,7 @@ func (env Env) installedLine(
 	}
 	program := "starhost"
 	if s.Project {
-		flags = append(flags, "--project", "--project-root", rootFromRepository(main.Root, env.getenv("HOME")))
+		flags = append(flags, "--project", "--project-root", install.RootFromRepository(main.Root, env.getenv("HOME")))
 	} else if program, err = install.OwnProgram(); err != nil {
 		return hook.Settings{}, err
 	}

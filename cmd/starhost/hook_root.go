@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starhost/starhost/agents/install"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
@@ -63,6 +64,13 @@ func (r *hookRun) agentProject() string {
 		return r.getenv(name)
 	}
 	return ""
+}
+
+// projectPlace returns the place of the project that an event is about. root is the root that the session
+// has; "" for none.
+func (r *hookRun) projectPlace(f *hookFlags, e *hook.Event, root string) install.ProjectPlace {
+	start := cmp.Or(root, r.agentProject(), e.Workspace(), r.dir)
+	return install.ProjectPlace{Root: f.projectRoot, Start: start, Home: r.getenv("HOME")}
 }
 
 // isHomeless reports whether nobody can tell where the user's config is.

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"embed"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -98,16 +95,16 @@ func (env Env) newGuard(res *Result, dir string, packs []string) error {
 	list := func(packs []string) string { return `packs = ["` + strings.Join(packs, `", "`) + `"]` }
 	rename := strings.NewReplacer(list(guard.PackNames), list(packs), "guard/rules.toml", name+"/rules.toml", "[plugin.guard]", "[plugin."+name+"]",
 		"claude-code guard", "claude-code "+dir, "check guard", "check "+dir)
-	return env.writeNew(res, "new guard", dir, scripts.Files, "guard", rename, "starhost hook claude-code "+dir+" --print-config")
+	return env.writeNew(res, "new guard", dir, "guard", rename, "starhost hook claude-code "+dir+" --print-config")
 }
 
 // writeNew writes the files of a starter into a new folder, and sets the result of the command. next is a
 // command that shows the plugin at work.
-func (env Env) writeNew(res *Result, command, name string, from embed.FS, root string, rename *strings.Replacer, next string) error {
+func (env Env) writeNew(res *Result, command, name, root string, rename *strings.Replacer, next string) error {
 	if _, err := os.Lstat(env.path(name)); err == nil {
 		return usagef("%s: %s exists, and nothing is overwritten: want another name", command, name)
 	}
-	files, err := writeStarter(env.path(name), from, root, rename)
+	files, err := scripts.Write(env.path(name), root, rename)
 	if err != nil {
 		return errtext.File(name, err)
 	}
@@ -127,7 +124,7 @@ func runNew(env Env, res *Result, name, kind string) error {
 		return err
 	}
 	next := strings.ReplaceAll(starters[slices.Index(kinds, kind)].next, "starter", name)
-	return env.writeNew(res, "new plugin", name, scripts.Files, path.Join("starter", kind), strings.NewReplacer("starter", name), next)
+	return env.writeNew(res, "new plugin", name, path.Join("starter", kind), strings.NewReplacer("starter", name), next)
 }
 
 // checkNewName returns an error for a name that no plugin can have, and for a name that is too long: the
@@ -150,35 +147,6 @@ func checkNewName(name string) error {
 // maxNewName is the most bytes of a new plugin's name. Names of tools may have 64 bytes, and the names of the
 // starter's tools begin with the plugin's name.
 const maxNewName = 40
-
-// writeStarter writes all files of a starter into a new folder, or none, and returns their
-// names.
-func writeStarter(dir string, from embed.FS, root string, rename *strings.Replacer) (names []string, err error) {
-	temp, err := os.MkdirTemp(filepath.Dir(dir), ".starhost-new-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(temp)
-	whole := filepath.Join(temp, "whole")
-	err = fs.WalkDir(from, root, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := from.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		name := strings.TrimPrefix(file, root+"/")
-		names = append(names, name)
-		target := filepath.Join(whole, filepath.FromSlash(name))
-		err = os.MkdirAll(filepath.Dir(target), 0o777)
-		return errors.Join(err, os.WriteFile(target, []byte(rename.Replace(string(text))), 0o666))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return names, os.Rename(whole, dir)
-}
 
 // newFiles is the result of new.
 type newFiles struct {

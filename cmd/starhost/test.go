@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -80,7 +77,7 @@ func runTest(ctx context.Context, env Env, res *Result, f *testFlags, paths []st
 	o := golden.Options{
 		Dir: env.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record,
 		Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),
-		Getenv: env.getenv, Trusted: env.trustedFolders(), Coverage: f.coverage.isWanted(), Cache: env.cache,
+		Getenv: env.getenv, Trusted: loader.TrustedFolders(env.getenv), Coverage: f.coverage.isWanted(), Cache: env.cache,
 		Hooks: caseHooks,
 	}
 	if err := f.coverage.check(); err != nil {
@@ -99,38 +96,6 @@ func runTest(ctx context.Context, env Env, res *Result, f *testFlags, paths []st
 		return watchTests(ctx, env, res, f, o)
 	}
 	return testOnce(ctx, env, res, f, o)
-}
-
-// trustedFolders returns a function that reports whether a folder is in a project that the user trusts. Many
-// goroutines may call it.
-func (env Env) trustedFolders() func(folder string) bool {
-	var mu sync.Mutex
-	known := map[string]bool{}
-	return func(folder string) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		trusted, ok := known[folder]
-		if !ok {
-			trusted = env.isTrusted(folder)
-			known[folder] = trusted
-		}
-		return trusted
-	}
-}
-
-// isTrusted reports whether the user trusts the project that a folder is in, with its golden cases as they
-// are now. The project is that of the nearest config, in the folder or above it.
-func (env Env) isTrusted(folder string) bool {
-	for dir := folder; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, loader.ConfigName)); err == nil {
-			plan, err := loader.TrustOptions{Dir: dir, Getenv: env.getenv}.Plan()
-			return err == nil &&
-				(plan.State == loader.TrustedPath || plan.State == loader.Trusted && len(plan.Changes) == 0)
-		}
-		if dir == filepath.Dir(dir) {
-			return false
-		}
-	}
 }
 
 // testOnce runs the cases and prints their results.
@@ -270,7 +235,7 @@ func testInputs(env Env, args []string) loader.Inputs {
 	in := loader.Inputs{Files: []string{env.path(loader.ConfigName), env.path(env.config)}}
 	for _, arg := range args {
 		name, _, _ := strings.Cut(arg, "::")
-		addCaseInputs(&in, env.path(name))
+		golden.AddInputs(&in, env.path(name))
 	}
 	config, _, err := env.readConfig(true)
 	if err != nil {
@@ -279,34 +244,13 @@ func testInputs(env Env, args []string) loader.Inputs {
 	if len(args) == 0 {
 		paths, _ := config.Paths(env.dir, nil) // the run will report the error
 		for _, p := range paths {
-			addCaseInputs(&in, p.Real)
+			golden.AddInputs(&in, p.Real)
 		}
 	}
 	for _, library := range config.Libraries {
 		in.Folders = append(in.Folders, library.Real)
 	}
 	return in
-}
-
-// addCaseInputs adds a folder, or the files that belong to a file: the plugin's folder that the file is in,
-// or the plugins and cases beside it.
-func addCaseInputs(in *loader.Inputs, name string) {
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		in.Folders = append(in.Folders, name)
-		return
-	}
-	home := filepath.Dir(name)
-	if filepath.Base(home) == "golden" {
-		home = filepath.Dir(home)
-	}
-	if _, err := os.Stat(filepath.Join(home, "plugin.star")); err == nil {
-		in.Folders = append(in.Folders, home)
-		return
-	}
-	cases := filepath.Join(home, "golden")
-	plugins, _ := filepath.Glob(filepath.Join(home, "*.star")) // no error, because the pattern is valid
-	in.Files = append(append(in.Files, cases, name), plugins...)
-	in.Folders = append(in.Folders, cases)
 }
 
 // coverageFlags are the flags of test about coverage.

@@ -1,37 +1,30 @@
-package main
+// Where the plugins of a project are, for lines that name no absolute folder.
+
+package install
 
 import (
 	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/starhost/starhost/serve/hook"
 )
 
-// A projectPlace is what hook --project knows about the place of a project. It does not look for files by
+// A ProjectPlace is what hook --project knows about the place of a project. It does not look for files by
 // their names to find out which project it is, because the model may write files with any names, in and
 // around the project.
-type projectPlace struct {
-	root  string // the value of --project-root: absolute, or relative to the repository's root; "" in old lines
-	start string // the folder that the agent names as the project's, or else the folder of the event
-	home  string // the user's home folder
+type ProjectPlace struct {
+	Root  string // the value of --project-root: absolute, or relative to the repository's root; "" in old lines
+	Start string // the folder that the agent names as the project's, or else the folder of the event
+	Home  string // the user's home folder
 }
 
-// projectPlace returns the place of the project that an event is about. root is the root that the session
-// has; "" for none.
-func (r *hookRun) projectPlace(f *hookFlags, e *hook.Event, root string) projectPlace {
-	start := cmp.Or(root, r.agentProject(), e.Workspace(), r.dir)
-	return projectPlace{root: f.projectRoot, start: start, home: r.getenv("HOME")}
-}
-
-// paths returns the project's root, and the paths of its plugins.
-func (p projectPlace) paths(paths []string) (root string, full []string, err error) {
-	for i, name := range append([]string{p.root}, paths...) {
+// Paths returns the project's root, and the paths of its plugins.
+func (p ProjectPlace) Paths(paths []string) (root string, full []string, err error) {
+	for i, name := range append([]string{p.Root}, paths...) {
 		if name = filepath.FromSlash(name); i == 0 && (name == "" || filepath.IsAbs(name)) || filepath.IsLocal(name) {
 			continue
 		}
-		return "", nil, usagef("hook --project: got %s, want a path inside of the project", quote(name))
+		return "", nil, misusef("got %s, want a path inside of the project", quote(name))
 	}
 	base, root, err := p.find(paths)
 	for _, name := range paths {
@@ -47,10 +40,10 @@ func (p projectPlace) paths(paths []string) (root string, full []string, err err
 // If the line has no root, find takes the plugins of the only folder that has any. If several folders have
 // some, none of them is better than the others: the model may have written those in the outermost folder as
 // well as those in the innermost.
-func (p projectPlace) find(paths []string) (base, root string, err error) {
-	named := filepath.FromSlash(p.root)
+func (p ProjectPlace) find(paths []string) (base, root string, err error) {
+	named := filepath.FromSlash(p.Root)
 	if !filepath.IsAbs(named) {
-		start, err := filepath.Abs(p.start) // if the event names no folder, this is the current one
+		start, err := filepath.Abs(p.Start) // if the event names no folder, this is the current one
 		if err != nil {
 			return "", "", err
 		}
@@ -61,7 +54,7 @@ func (p projectPlace) find(paths []string) (base, root string, err error) {
 		named = filepath.Join(repository, named)
 	}
 	if len(paths) > 0 && !hasAny(named, paths) {
-		return "", "", usagef("hook --project: got no %s in the project's root %s", quote(paths[0]), named)
+		return "", "", misusef("got no %s in the project's root %s", quote(paths[0]), named)
 	}
 	return named, named, nil
 }
@@ -74,32 +67,32 @@ func onlyFolder(start, root string, folders, paths []string) (string, string, er
 	having := slices.DeleteFunc(folders, func(folder string) bool { return !hasAny(folder, paths) })
 	switch len(having) {
 	case 0:
-		return "", "", usagef("hook --project: got no folder with %s in %s or above", quote(paths[0]), start)
+		return "", "", misusef("got no folder with %s in %s or above", quote(paths[0]), start)
 	case 1:
 		return having[0], root, nil
 	}
-	return "", "", usagef("hook --project: got %s in %s and in %s, want one (run starhost hook install --project again, which names the root)",
+	return "", "", misusef("got %s in %s and in %s, want one (run starhost hook install --project again, which names the root)",
 		quote(paths[0]), having[0], having[len(having)-1])
 }
 
 // folders returns a folder and the folders above it, up to the root of its repository. Outside of a
 // repository, it goes up to the user's home folder. It stops before a folder that everybody may write to.
-func (p projectPlace) folders(start string) (folders []string, repository string) {
+func (p ProjectPlace) folders(start string) (folders []string, repository string) {
 	for at := filepath.Clean(start); !isShared(at); at = filepath.Dir(at) {
 		folders = append(folders, at)
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			return folders, at
 		}
-		if at == filepath.Dir(at) || at == filepath.Clean(p.home) {
+		if at == filepath.Dir(at) || at == filepath.Clean(p.Home) {
 			break
 		}
 	}
 	return folders, ""
 }
 
-// rootFromRepository returns the value of --project-root for a folder.
-func rootFromRepository(folder, home string) string {
-	_, repository := projectPlace{home: home}.folders(folder)
+// RootFromRepository returns the value of --project-root for a folder.
+func RootFromRepository(folder, home string) string {
+	_, repository := ProjectPlace{Home: home}.folders(folder)
 	if rel, err := filepath.Rel(repository, folder); err == nil && repository != "" {
 		folder = rel
 	}
@@ -119,3 +112,5 @@ func hasAny(folder string, paths []string) bool {
 		return err == nil
 	})
 }
+
+func quote(path string) string { return `"` + path + `"` }
