@@ -526,8 +526,8 @@ func mergedPrompt(e *Evaluation) (system, messages string) {
 	}
 	set := fragments.Merge(sent)
 	system, text := set.Render(fragments.Rendering(e.Set.Config.Prompt.Render), 0)
-	prompt := joinTexts("\n", text.String(), attachmentNotes(e.Prompt), e.userWords())
-	system = joinTexts("\n\n", system, e.Turn.Request().System)
+	prompt := texttable.JoinSome("\n", text.String(), attachmentNotes(e.Prompt), e.userWords())
+	system = texttable.JoinSome("\n\n", system, e.Turn.Request().System)
 	user := starhost.Message{Role: starhost.RoleUser, Content: fragments.NewText(prompt)}
 	return system, messagesText(append(slices.Clone(e.Request.History), user))
 }
@@ -553,17 +553,6 @@ func (e *Evaluation) userWords() string {
 		}
 	}
 	return words
-}
-
-// joinTexts joins the texts that are not empty.
-func joinTexts(sep string, texts ...string) string {
-	var some []string
-	for _, t := range texts {
-		if t != "" {
-			some = append(some, t)
-		}
-	}
-	return strings.Join(some, sep)
 }
 
 // colourOf returns the colour of a decision.

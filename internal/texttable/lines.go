@@ -2,6 +2,7 @@ package texttable
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost/internal/errtext"
@@ -20,6 +21,11 @@ func Cell(text string) string {
 func FirstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line
+}
+
+// JoinSome joins the texts that are not empty.
+func JoinSome(sep string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), sep)
 }
 
 // Count returns a number with its noun.

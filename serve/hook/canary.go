@@ -20,15 +20,11 @@ const CanaryNote = "note "
 // Canary returns the agent's event for a call of [CanaryTool] in a folder. The answer repeats the nonce,
 // which shows that it belongs to this event.
 func (a *Agent) Canary(nonce, folder string) string {
-	return fillEvent(a.Agent.Canary, "starhost-canary", CanaryTool, map[string]string{"nonce": nonce}, folder)
+	return fillEvent(a.Agent.Canary, "starhost-canary", CanaryTool, mustJSON(map[string]string{"nonce": nonce}), folder)
 }
 
 // fillEvent returns the event that a form makes, with values in its places: see [agents.Agent].
-func fillEvent(form, session, tool string, args map[string]string, folder string) string {
-	return fillForm(form, session, tool, mustJSON(args), folder)
-}
-
-func fillForm(form, session, tool string, args json.RawMessage, folder string) string {
+func fillEvent(form, session, tool string, args json.RawMessage, folder string) string {
 	return strings.NewReplacer("@SESSION@", string(mustJSON(session)), "@FOLDER@", string(mustJSON(folder)),
 		"@TOOL@", string(mustJSON(tool)), "@ARGS@", string(args)).Replace(form) + "\n"
 }
@@ -39,7 +35,7 @@ func (a *Agent) EventBefore(session, folder, tool string, args json.RawMessage) 
 	if args == nil {
 		args = json.RawMessage("{}")
 	}
-	return fillForm(a.Agent.Canary, session, tool, args, folder)
+	return fillEvent(a.Agent.Canary, session, tool, args, folder)
 }
 
 // Call returns the plugin event about the call of a tool, for a host with plugins.
@@ -57,7 +53,7 @@ func (a *Agent) Example(command, folder string) string {
 	if a.Name == "windsurf" { // Windsurf has another event for commands
 		event = `{"agent_action_name":"pre_run_command","trajectory_id":@SESSION@,"tool_info":@ARGS@}`
 	}
-	return fillEvent(event, "example", tool, map[string]string{field: command}, folder)
+	return fillEvent(event, "example", tool, mustJSON(map[string]string{field: command}), folder)
 }
 
 // Canary returns the nonce of the event, if it is a call of [CanaryTool]. ok is false for any other event.

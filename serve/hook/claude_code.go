@@ -135,16 +135,11 @@ func claudeRefusal(e *Event, v *verdict) map[string]any {
 // claudeTool adds the decision about a tool call to an object. If there is no decision, Claude Code applies
 // its own permissions, to the arguments that plugins changed.
 func claudeTool(out map[string]any, v *verdict) {
-	switch {
-	case v.block:
-		out["permissionDecision"] = "deny"
-	case v.ask:
-		out["permissionDecision"] = "ask"
-	case v.allow:
-		out["permissionDecision"] = "allow"
-	}
-	if len(out) > 0 && v.reason != "" {
-		out["permissionDecisionReason"] = v.reason
+	if permission := v.permission(); permission != "" {
+		out["permissionDecision"] = permission
+		if v.reason != "" {
+			out["permissionDecisionReason"] = v.reason
+		}
 	}
 	if v.args != nil && !v.block {
 		out["updatedInput"] = v.args

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
@@ -43,27 +44,8 @@ func (d *document) message(i int) starhost.Message {
 
 // chatMessages returns the messages that plugins see: all except system text and unknown roles.
 func (c *conversation) chatMessages() []starhost.Message {
-	first, n := 0, 0
-	for i := range c.messages {
-		switch c.messages[i].Role {
-		case "", roleSystem:
-			if n == 0 {
-				first++
-			}
-		default:
-			n++
-		}
-	}
-	if first+n == len(c.messages) { // all system messages are at the start
-		return c.messages[first:]
-	}
-	list := make([]starhost.Message, 0, n)
-	for i := range c.messages {
-		if role := c.messages[i].Role; role != "" && role != roleSystem {
-			list = append(list, c.messages[i])
-		}
-	}
-	return list
+	isHidden := func(m starhost.Message) bool { return m.Role == "" || m.Role == roleSystem }
+	return slices.DeleteFunc(slices.Clone(c.messages), isHidden)
 }
 
 // messageText returns the text of a message: its content, or the text parts of its content.

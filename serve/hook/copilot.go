@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/internal/texttable"
 )
 
 // copilot is GitHub's agent for the terminal. An answer to userPromptSubmitted blocks or changes a
@@ -207,7 +208,7 @@ func copilotPrompt(e *Event, v *verdict) string {
 			return ""
 		}
 	case e.prompt == "":
-		text = joinTexts("\n\n", v.words, text)
+		text = texttable.JoinSome("\n\n", v.words, text)
 	case !strings.Contains(text, e.prompt):
 		v.addUnsupported("%s: a plugin changed the user's words, which Copilot's prompt does not contain", e.name)
 		return withholdPrompt("was changed by a policy, and starhost cannot find it in the prompt.")
@@ -217,7 +218,7 @@ func copilotPrompt(e *Event, v *verdict) string {
 			return withholdPrompt("was removed by a policy.")
 		}
 	}
-	return joinTexts("\n\n", v.context, text)
+	return texttable.JoinSome("\n\n", v.context, text)
 }
 
 // withholdPrompt returns the text for the model in place of a prompt.

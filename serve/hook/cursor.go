@@ -3,6 +3,7 @@ package hook
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"unicode/utf8"
 
@@ -123,13 +124,8 @@ func writeCursor(e *Event, v *verdict) (Answer, error) {
 
 // cursorDecision adds the decision about a tool call.
 func cursorDecision(out map[string]any, v *verdict) {
-	switch {
-	case v.block:
-		out["permission"] = "deny"
-	case v.ask:
-		out["permission"] = "ask"
-	case v.allow:
-		out["permission"] = "allow"
+	if permission := v.permission(); permission != "" {
+		out["permission"] = permission
 	}
 	if (v.block || v.ask) && v.reason != "" {
 		out["user_message"], out["agent_message"] = v.reason, v.reason
@@ -141,14 +137,11 @@ func cursorDecision(out map[string]any, v *verdict) {
 
 func configCursor(s Settings) string {
 	run := map[string]any{"command": quoteCommand(s.Command), "timeout": s.seconds()}
-	guard, others := map[string]any{}, map[string]any{}
-	for k, v := range run {
-		guard[k], others[k] = v, v
-	}
+	guard := maps.Clone(run)
 	if !s.FailOpen {
 		guard["failClosed"] = true
-		others["failClosed"] = true
 	}
+	others := maps.Clone(guard)
 	others["matcher"] = "^(?!Shell$|MCP:)" // the events for these tools can ask a person
 	hooks := map[string]any{"preToolUse": []any{others}}
 	for _, event := range []string{"beforeSubmitPrompt", "beforeShellExecution", "beforeMCPExecution"} {

@@ -69,11 +69,9 @@ type Reply struct {
 // Answer answers an event, which read returns. arrived is when the event arrived. If plugins give no answer
 // in time, or ctx ends, Answer refuses the event and does not wait for the plugins.
 func (d *Desk) Answer(ctx context.Context, agent *Agent, arrived time.Time, read func() ([]byte, error)) Reply {
-	q := &question{desk: d, agent: agent, given: make(chan Reply, 1)}
+	q := &question{desk: d, agent: agent, read: read, given: make(chan Reply, 1)}
 	limit := cmp.Or(d.Deadline, Deadline)
-	r, done, err := InTime(ctx, arrived.Add(limit), limit, func(ctx context.Context, give func(Reply)) {
-		q.run(ctx, read, func(r Reply) { q.given <- r; give(r) })
-	})
+	r, done, err := InTime(ctx, arrived.Add(limit), limit, q.run)
 	if ctx.Err() != nil && err != nil {
 		err = fmt.Errorf("starhost was stopped: %w", context.Cause(ctx))
 	}
@@ -131,7 +129,8 @@ func InTime[T any](
 type question struct {
 	desk    *Desk
 	agent   *Agent
-	given   chan Reply  // run passes its reply here
+	read    func() ([]byte, error)
+	given   chan Reply  // run passes its reply here, too
 	decided atomic.Bool // true once a goroutine has begun to record the answer
 
 	mu      sync.Mutex
@@ -140,9 +139,10 @@ type question struct {
 }
 
 // run reads the event, asks the plugins, gives their answer, and stores the state of the session.
-func (q *question) run(ctx context.Context, read func() ([]byte, error), give func(Reply)) {
+func (q *question) run(ctx context.Context, pass func(Reply)) {
 	d := q.desk
-	payload, err := read()
+	give := func(r Reply) { q.given <- r; pass(r) }
+	payload, err := q.read()
 	q.mu.Lock()
 	q.payload = payload
 	q.mu.Unlock()

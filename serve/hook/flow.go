@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/texttable"
 )
 
 // A flow says how starhost handles one kind of event.
@@ -90,7 +91,7 @@ func (v *verdict) gatherContext(ctx context.Context, t *host.Turn, e *Event) err
 			text = beforeLines(v.words, 1+strings.Count(t.UserWords(), "\n"))
 		}
 	}
-	v.context = joinTexts("\n\n", e.newSystemText(p), strings.TrimSuffix(text, "\n"))
+	v.context = texttable.JoinSome("\n\n", e.newSystemText(p), strings.TrimSuffix(text, "\n"))
 	if v.words != e.prompt && !e.agent.ReplacesWords {
 		v.words = e.prompt
 		v.addUnsupported("%s: a plugin changed the user's words, which %s does not let it", e.name, e.agent.Title)
@@ -133,11 +134,6 @@ func countAttachments(rows []*fragments.AttachmentRow) (n int) {
 		}
 	}
 	return n
-}
-
-// joinTexts joins the texts that are not empty.
-func joinTexts(sep string, texts ...string) string {
-	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), sep)
 }
 
 // takeAbort turns the abort of a plugin into a verdict that blocks. It returns any other error unchanged.
@@ -380,7 +376,7 @@ func repeatContext(ctx context.Context, s *host.Session, e *Event) (*verdict, er
 			return
 		}
 		seen[text] = true
-		v.context = joinTexts("\n\n", v.context, text)
+		v.context = texttable.JoinSome("\n\n", v.context, text)
 	}
 	for _, w := range saved.Welcome {
 		for _, f := range w.Fragments {

@@ -63,8 +63,8 @@ type members struct {
 	err error
 }
 
-// readMembers parses an event. It refuses a payload that two readers could decode differently.
-func readMembers(payload []byte) (*members, error) {
+// parseEvent parses an event. It refuses a payload that two readers could decode differently.
+func parseEvent(payload []byte) (*document, error) {
 	d, ok := readDocument(string(payload))
 	switch {
 	case d.tooLarge != nil:
@@ -76,6 +76,15 @@ func readMembers(payload []byte) (*members, error) {
 	}
 	if err := d.Ambiguity(); err != nil {
 		return nil, fmt.Errorf("the event is not as documented: %w", err)
+	}
+	return d, nil
+}
+
+// readMembers parses an event, whose members the caller asks for.
+func readMembers(payload []byte) (*members, error) {
+	d, err := parseEvent(payload)
+	if err != nil {
+		return nil, err
 	}
 	m := &members{doc: d}
 	return m, json.Unmarshal(payload, &m.all)

@@ -436,6 +436,19 @@ func (e *Event) answer(v *verdict) (Answer, error) {
 	return a, err
 }
 
+// permission returns the decision about a call in the word of several agents, "" for none.
+func (v *verdict) permission() string {
+	switch {
+	case v.block:
+		return "deny"
+	case v.ask:
+		return "ask"
+	case v.allow:
+		return "allow"
+	}
+	return ""
+}
+
 // action returns what the answer does, for the decision log. If the verdict has several parts, the strongest
 // one counts.
 func (v *verdict) action(e *Event) string {

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/starhost/starhost/agents"
@@ -38,10 +39,8 @@ func writeKiro(e *Event, v *verdict) (Answer, error) {
 
 func configKiro(s Settings) string {
 	run := map[string]any{"command": quoteCommand(s.Command), "timeout_ms": s.seconds() * 1000}
-	tools := map[string]any{"matcher": "*"}
-	for k, v := range run {
-		tools[k] = v
-	}
+	tools := maps.Clone(run)
+	tools["matcher"] = "*"
 	return formatSettings(map[string]any{"hooks": map[string]any{
 		"userPromptSubmit": []any{run}, "preToolUse": []any{tools}, "postToolUse": []any{tools}, "stop": []any{run},
 	}})

@@ -2,10 +2,10 @@ package hook
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,16 +26,11 @@ func ReadObject(text []byte, v any) (map[string]json.RawMessage, error) { return
 // object. It refuses a payload that two readers could decode differently: see
 // [jsontext.Document.Ambiguity].
 func readObject(payload []byte, v any) (object, error) {
-	d, ok := readDocument(string(payload))
-	switch {
-	case d.tooLarge != nil:
-		return nil, fmt.Errorf("the event has %w", d.tooLarge)
-	case len(bytes.TrimSpace(payload)) == 0:
-		return nil, errors.New("the input is empty, want a JSON object")
-	case !ok || !d.HasKind(0, objectNode):
-		return nil, errors.New("got no JSON object")
+	d, err := parseEvent(payload)
+	if err != nil {
+		return nil, err
 	}
-	if err := cmp.Or(d.Ambiguity(), d.checkNames(0, reflect.TypeOf(v).Elem())); err != nil {
+	if err := d.checkNames(0, reflect.TypeOf(v).Elem()); err != nil {
 		return nil, fmt.Errorf("the event is not as documented: %w", err)
 	}
 	var all object
@@ -65,9 +60,7 @@ func (o object) textField(name string) (s string) {
 // withValue returns a copy of the object in which a member has a new value.
 func (o object) withValue(key string, value any) object {
 	next := make(object, len(o)+1)
-	for k, v := range o {
-		next[k] = v
-	}
+	maps.Copy(next, o)
 	next[key] = mustJSON(value)
 	return next
 }
@@ -145,11 +138,7 @@ func (o object) isTextFile() bool {
 
 // quoteCommand joins a command's arguments to a line, and quotes them for a shell.
 func quoteCommand(argv []string) string {
-	quoted := make([]string, len(argv))
-	for i, arg := range argv {
-		quoted[i] = shellwords.Quote(arg)
-	}
-	return strings.Join(quoted, " ")
+	return strings.Join(jsontext.List(argv, func(arg *string) string { return shellwords.Quote(*arg) }), " ")
 }
 
 // formatSettings encodes a value as indented JSON for a settings file.

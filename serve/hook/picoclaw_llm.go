@@ -7,12 +7,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/texttable"
 )
 
 // A picoSession is one conversation. One goroutine at a time answers its requests.
@@ -77,12 +79,8 @@ func (p *picoConn) evictIdle() {
 func (p *picoConn) closeSessions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.Deadline)
 	defer cancel()
-	var list []*picoSession
-	for _, s := range p.sessions {
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b *picoSession) int { return int(a.lastUse) - int(b.lastUse) })
-	for _, s := range list {
+	byUse := func(a, b *picoSession) int { return int(a.lastUse) - int(b.lastUse) }
+	for _, s := range slices.SortedFunc(maps.Values(p.sessions), byUse) {
 		s.closeSession(ctx)
 	}
 }
@@ -313,7 +311,7 @@ func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *host.Prom
 		p.Warn("hook.before_llm: a plugin changed the system text, which stays as it is")
 		system = ""
 	}
-	text := joinTexts("\n\n", strings.TrimSpace(system), s.turnText.text)
+	text := texttable.JoinSome("\n\n", strings.TrimSpace(system), s.turnText.text)
 	if text == q.words && len(s.turnText.media) == 0 {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/texttable"
 )
 
 // toolCallEvent returns the plugin event with a name, about the tool call of a request. PicoClaw sends no
@@ -185,7 +186,7 @@ func approveTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (
 			pre := *ask
 			pre.Name = "pre_tool_call"
 			if v, err = askGuards(ctx, t, &pre); err == nil && v.args != nil && !v.block {
-				v.block, v.reason = true, joinTexts(": ", "a plugin changes the arguments, which an approval cannot", v.reason)
+				v.block, v.reason = true, texttable.JoinSome(": ", "a plugin changes the arguments, which an approval cannot", v.reason)
 			}
 		}
 		if err != nil || v.block || v.ask {
