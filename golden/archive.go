@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/starhost/starhost/internal/difftext"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/timetext"
@@ -400,7 +401,7 @@ func markerName(line []byte) string {
 // escapeMarkers returns text in a form that a section can contain: with a line break at the end, and with a
 // backslash before each line that would begin another section or that unescapeMarkers would change.
 func escapeMarkers(text string) string {
-	text = withNewline(text)
+	text = difftext.EndLine(text)
 	if !strings.Contains(text, "-- ") {
 		return text // most texts have no such line
 	}

@@ -168,8 +168,7 @@ func readCase(file string) ([]byte, error) {
 
 // pathless returns an error of the operating system without the path in it.
 func pathless(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err
 	}
 	return err
@@ -381,8 +380,7 @@ func (c *testCase) fails(o *Options) bool {
 
 // recordHelp returns a help text for a case with an effect that no line answers, or "".
 func (c *testCase) recordHelp(o *Options) string {
-	var unanswered *effects.UnansweredError
-	if !errors.As(c.first.err, &unanswered) {
+	if _, ok := errors.AsType[*effects.UnansweredError](c.first.err); !ok {
 		return ""
 	}
 	record := "starhost test --record " + shellwords.Quote(c.caseFile.id)
@@ -490,8 +488,7 @@ func describe(err error) string {
 		}
 		return text
 	}
-	var located *starlark.Error
-	if errors.As(err, &located) {
+	if located, ok := errors.AsType[*starlark.Error](err); ok {
 		return located.Detail()
 	}
 	var coded interface{ Code() string }

@@ -156,6 +156,9 @@ func pluginAround(file string, folders map[string]bool) string {
 // run, and the conditions that were only true or only false. After the files of a plugin folder comes a row
 // for the whole plugin, and the last row is for all files.
 func (c Coverage) Text() string {
+	if c == nil { // nobody asked for it
+		return ""
+	}
 	rows := make([][]string, 0, len(c)+1)
 	for _, p := range c.Plugins() {
 		for i := range p.Files {

@@ -18,6 +18,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/difftext"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -163,7 +164,7 @@ func TestEscapeIsOneSection(t *testing.T) {
 // TestEscapeRoundTrip states a law: unescapeMarkers returns the text that escapeMarkers got.
 func TestEscapeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := withNewline(texts.Draw(t, "text"))
+		text := difftext.EndLine(texts.Draw(t, "text"))
 		if got := string(unescapeMarkers([]byte(escapeMarkers(text)))); got != text {
 			t.Errorf("got %q, want %q", got, text)
 		}

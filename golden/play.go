@@ -118,10 +118,9 @@ func (p *play) flushLogs() string {
 // printFailure prints the error of a step, and ends the turn. If a handler aborted the turn, that is the
 // step's outcome, and printFailure returns no error.
 func (p *play) printFailure(heading string, err error) error {
-	p.endTurn()
+	p.EndTurn()
 	p.recordUnanswered(err)
-	var abort *host.AbortError
-	if errors.As(err, &abort) {
+	if abort, ok := errors.AsType[*host.AbortError](err); ok {
 		return p.print(heading, decisionText(starhost.Decision{
 			Action: starhost.ActionAbort, Reason: abort.Reason, Plugin: abort.Plugin, Pos: abort.Pos,
 		}))
@@ -132,8 +131,8 @@ func (p *play) printFailure(heading string, err error) error {
 	return err
 }
 
-// currentTurn returns the current turn, or begins one with an empty message.
-func (p *play) currentTurn() (*host.Turn, error) {
+// CurrentTurn returns the current turn, or begins one with an empty message.
+func (p *play) CurrentTurn() (*host.Turn, error) {
 	if p.turn != nil {
 		return p.turn, nil
 	}
@@ -141,7 +140,7 @@ func (p *play) currentTurn() (*host.Turn, error) {
 }
 
 func (p *play) beginTurn(r host.Request) (t *host.Turn, err error) {
-	p.endTurn()
+	p.EndTurn()
 	p.turn, err = p.session.Begin(p.ctx, r)
 	return p.turn, err
 }
@@ -168,7 +167,7 @@ func (p *play) recordNow(t *host.Turn) {
 	p.usedNow = p.usedNow || asked
 }
 
-func (p *play) endTurn() {
+func (p *play) EndTurn() {
 	if p.turn != nil {
 		p.turn.End(p.ctx)
 		p.recordNow(p.turn)
@@ -215,7 +214,7 @@ var fullReportLine = sync.OnceValue(func() *regexp.Regexp {
 // CallTool calls a tool as the model would.
 func (p *play) CallTool(_ context.Context, call starhost.ToolCall, answers []bool) (host.ToolReply, error) {
 	heading := "call_tool " + call.Name
-	t, err := p.currentTurn()
+	t, err := p.CurrentTurn()
 	if err != nil {
 		return host.ToolReply{}, p.printFailure(heading, err)
 	}
@@ -262,7 +261,7 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 // fireEvent fires an event in the current turn, or between two turns.
 func (p *play) fireEvent(e *starhost.Event) (out host.Outcome, err error) {
 	if p.betweenTurns {
-		p.endTurn()
+		p.EndTurn()
 		err = p.session.BetweenTurns(p.ctx, func(t *host.Turn) (err error) {
 			out, err = t.Fire(p.ctx, e)
 			p.recordNow(t)
@@ -271,7 +270,7 @@ func (p *play) fireEvent(e *starhost.Event) (out host.Outcome, err error) {
 		})
 		return out, err
 	}
-	t, err := p.currentTurn()
+	t, err := p.CurrentTurn()
 	if err != nil {
 		return out, err
 	}
@@ -293,7 +292,7 @@ func unknownAgent(name string) error {
 // Hook sends an agent's event through the agent's adapter.
 func (p *play) Hook(_ context.Context, agent, event string) (out, stderr string, code int, err error) {
 	heading := "hook " + texttable.OneLine(agent)
-	p.endTurn()
+	p.EndTurn()
 	if p.hook == nil {
 		return "", "", 0, p.printFailure(heading, errors.New("this program has no adapters of agents"))
 	}
@@ -306,7 +305,7 @@ func (p *play) Hook(_ context.Context, agent, event string) (out, stderr string,
 // LoadFragments resolves a reference as in a prompt.
 func (p *play) LoadFragments(_ context.Context, ref string) (starhost.Context, error) {
 	heading := "load_fragments " + texttable.OneLine(ref)
-	t, err := p.currentTurn()
+	t, err := p.CurrentTurn()
 	if err != nil {
 		return starhost.Context{}, p.printFailure(heading, err)
 	}
@@ -319,14 +318,14 @@ func (p *play) LoadFragments(_ context.Context, ref string) (starhost.Context, e
 
 // Advance moves the time forward. It ends the turn, because all of a turn has one time.
 func (p *play) Advance(_ context.Context, d time.Duration) error {
-	p.endTurn()
+	p.EndTurn()
 	p.now = p.now.Add(d)
 	return nil
 }
 
 // SetNow sets the time, and ends the turn.
 func (p *play) SetNow(_ context.Context, now time.Time) error {
-	p.endTurn()
+	p.EndTurn()
 	p.now, p.isSet = now, true
 	return nil
 }

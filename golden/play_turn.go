@@ -47,7 +47,7 @@ func (m *scriptedModel) Complete(_ context.Context, p *host.Prompt) (starhost.Re
 func (p *play) Turn(
 	_ context.Context, r host.Request, replies []starhost.Reply, answers []bool, full bool,
 ) (*host.TurnResult, error) {
-	p.endTurn()
+	p.EndTurn()
 	p.turns++
 	p.begin(answers)
 	m := &scriptedModel{play: p, heading: fmt.Sprintf("turn %d", p.turns), replies: replies, full: full}
@@ -73,7 +73,7 @@ func (p *play) Turn(
 // Command runs a command in the current turn, and prints the questions of the command with their answers.
 func (p *play) Command(_ context.Context, line string, answers []bool) (host.CommandReply, error) {
 	heading := "command " + texttable.OneLine(line)
-	t, err := p.currentTurn()
+	t, err := p.CurrentTurn()
 	if err != nil {
 		return host.CommandReply{}, p.printFailure(heading, err)
 	}
@@ -135,7 +135,7 @@ func (p *play) Approve(ctx context.Context, r host.ApprovalRequest) (got host.An
 // between two turns.
 func (p *play) CompleteCommand(_ context.Context, line string) ([]string, error) {
 	heading, before := "complete_command "+texttable.OneLine(line), p.clockReads
-	p.endTurn()
+	p.EndTurn()
 	list, err := p.session.Complete(p.ctx, line)
 	p.usedNow = p.usedNow || p.clockReads > before
 	if err != nil {
@@ -154,7 +154,7 @@ func (p *play) RenderTemplate(
 	_ context.Context, ref, input string, params map[string]string,
 ) (starhost.Template, error) {
 	heading := "render_template " + texttable.OneLine(ref)
-	t, err := p.currentTurn()
+	t, err := p.CurrentTurn()
 	if err != nil {
 		return starhost.Template{}, p.printFailure(heading, err)
 	}

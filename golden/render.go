@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/difftext"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
@@ -46,7 +47,7 @@ func isContainer(text string) bool {
 func promptBlocks(p *host.Prompt) []string {
 	list := []string{""}
 	if p.System != "" {
-		list[0] = "[system]\n" + withNewline(p.System)
+		list[0] = "[system]\n" + difftext.EndLine(p.System)
 	}
 	for i := range p.Messages {
 		list = append(list, messageBlock(&p.Messages[i]))
@@ -62,7 +63,7 @@ func messageBlock(m *starhost.Message) string {
 	if m.IsError {
 		head += ", error"
 	}
-	text := "[" + head + "]\n" + withNewline(m.Content.String())
+	text := "[" + head + "]\n" + difftext.EndLine(m.Content.String())
 	for _, c := range m.ToolCalls {
 		text += fmt.Sprintf("[call %s %s]\n", c.Name, c.Arguments)
 	}
@@ -80,14 +81,6 @@ func changedBlocks(before, now []string) string {
 		n++
 	}
 	return strings.Join(now[n:], "")
-}
-
-// withNewline returns text with a line break at its end; it returns "" for "".
-func withNewline(text string) string {
-	if text == "" || strings.HasSuffix(text, "\n") {
-		return text
-	}
-	return text + "\n"
 }
 
 // replyText returns the lines that show the reply of a tool.
@@ -199,12 +192,12 @@ func decisionText(d starhost.Decision) string {
 
 // answerText returns the lines that show the answer to an agent's event.
 func answerText(out, stderr string, code int) string {
-	text := withNewline(out)
+	text := difftext.EndLine(out)
 	if out == "" {
 		text = "no output\n"
 	}
 	for line := range strings.Lines(stderr) {
-		text += "stderr: " + withNewline(line)
+		text += "stderr: " + difftext.EndLine(line)
 	}
 	if code != 0 {
 		text += fmt.Sprintf("exit %d\n", code)

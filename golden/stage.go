@@ -15,6 +15,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/difftext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -70,7 +71,7 @@ func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 	st.box = starlark.New(starlark.Options{
 		Cache: cond.cache,
 		Print: func(_ context.Context, _ starlark.Pos, text string) {
-			st.out.WriteString(withNewline(strings.ToValidUTF8(text, "\ufffd")))
+			st.out.WriteString(difftext.EndLine(strings.ToValidUTF8(text, "\ufffd")))
 		},
 	})
 	return st, builtins.DefineAll(st.box, slices.Concat(builtins.Table(st.box), builtins.CaseTable(st.box, st)))
@@ -133,7 +134,7 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 		st.hook = st.options.Hooks(h.set.Host)
 	}
 	err = st.runScript(c.text(scriptSection))
-	st.endTurn()
+	st.EndTurn()
 	err = cmp.Or(st.unanswered, err)
 	if h.replay != nil && err == nil {
 		err = h.replay.End()

@@ -14,7 +14,7 @@ func WriteSummary(p *page.Page, s *Summary) {
 	start := p.Len()
 	p.WriteString(s.Text())
 	p.Colour(start, func(_ int, line string) page.Colour { return colourOfCase(s, line) })
-	p.WriteString(coverageText(s.Coverage))
+	p.WriteString(s.Coverage.Text())
 }
 
 // A Shortfall says why the cases do not suffice although none failed, such as too little coverage.
@@ -36,14 +36,6 @@ func colourOfCase(s *Summary, line string) page.Colour {
 		return page.Red
 	}
 	return page.Green
-}
-
-// coverageText returns the table of coverage, or "" without coverage.
-func coverageText(c Coverage) string {
-	if c == nil {
-		return ""
-	}
-	return c.Text()
 }
 
 // WriteJUnit writes the results as JUnit's XML.
@@ -76,7 +68,7 @@ func shortfallSuite(s *Summary, problems []Shortfall) *ci.Suite {
 	own := &ci.Suite{Name: "starhost test"}
 	for _, p := range problems {
 		own.Tests, own.Failures = own.Tests+1, own.Failures+1
-		text := p.Text + coverageText(s.Coverage)
+		text := p.Text + s.Coverage.Text()
 		own.Cases = append(own.Cases, ci.Case{
 			Name: p.Message, ClassName: own.Name,
 			Failure: &ci.Failure{Type: string(Failed), Message: p.Message, Text: text},
@@ -121,7 +113,7 @@ func WriteGitHub(p *page.Page, s *Summary, problems []Shortfall) {
 	for _, problem := range problems {
 		ci.Command{Level: "error", Title: "starhost test", Text: strings.TrimSuffix(problem.Text, "\n")}.Write(p)
 	}
-	fmt.Fprintf(p, "%s\n%s", s, coverageText(s.Coverage))
+	fmt.Fprintf(p, "%s\n%s", s, s.Coverage.Text())
 }
 
 // A CoverageJSON is the JSON form of the coverage.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -206,9 +207,7 @@ func merged(have, want any) any {
 	case map[string]any:
 		h, _ := have.(map[string]any)
 		out := map[string]any{}
-		for key, value := range h {
-			out[key] = value
-		}
+		maps.Copy(out, h)
 		for key, value := range w {
 			out[key] = merged(out[key], value)
 		}
@@ -229,17 +228,21 @@ func (f format) checked(text []byte, have, want map[string]any) ([]byte, error) 
 	return text, nil
 }
 
+// unmarked returns a file without its marked lines, its values, and those of the settings in want.
+func (f format) unmarked(text, want []byte) (rest []byte, have, wanted map[string]any, err error) {
+	rest, err = removeMarked(f, text, nil)
+	if err == nil {
+		have, err = f.decode(rest)
+	}
+	if err == nil {
+		wanted, err = f.decode(want)
+	}
+	return rest, have, wanted, err
+}
+
 // mergeYAML adds a marked block at the end of the file, or marked lines inside the hooks that the file has.
 func mergeYAML(text, want []byte, own owner) ([]byte, error) {
-	rest, err := removeMarked(formYAML, text, nil)
-	if err != nil {
-		return nil, err
-	}
-	have, err := formYAML.decode(rest)
-	if err != nil {
-		return nil, err
-	}
-	wanted, err := formYAML.decode(want)
+	rest, have, wanted, err := formYAML.unmarked(text, want)
 	if err != nil {
 		return nil, err
 	}
@@ -377,15 +380,7 @@ func endLine(text []byte, newline string) []byte {
 // mergeTOML adds marked lines. Lines of no table go before the file. Lines of a table go after the table's
 // header, or with the header to the end of the file.
 func mergeTOML(text, want []byte) ([]byte, error) {
-	rest, err := removeMarked(formTOML, text, nil)
-	if err != nil {
-		return nil, err
-	}
-	have, err := formTOML.decode(rest)
-	if err != nil {
-		return nil, err
-	}
-	wanted, err := formTOML.decode(want)
+	rest, have, wanted, err := formTOML.unmarked(text, want)
 	if err != nil {
 		return nil, err
 	}

@@ -52,10 +52,7 @@ func refuseSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
+	names := jsontext.List(cmd.Commands(), func(c **cobra.Command) string { return (*c).Name() })
 	msg := cmd.Name() + ": unknown command " + quote(args[0]) + near.DidYouMean(args[0], names)
 	return &report.UsageError{Msg: msg, Help: cmd.CommandPath() + " --help"}
 }

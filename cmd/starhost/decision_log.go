@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,13 +53,13 @@ func (env Env) newLog(c *loader.Config, agent string, report func(error)) *decis
 		Include: c.Log.Include, Agent: agent, Starhost: version(), Report: report,
 	}
 	o.KeepLikelyKeys = len(c.Log.Mask) == 0
-	for _, glob := range c.Log.Mask {
-		if glob != loader.DefaultMask {
-			o.Mask = append(o.Mask, glob)
-		}
-	}
-	o.Patterns = redactPatterns(c)
+	o.Mask, o.Patterns = ownMask(c), redactPatterns(c)
 	return decision.New(o)
+}
+
+// ownMask returns the globs of log.mask in the config without the default one, which the log has anyway.
+func ownMask(c *loader.Config) []string {
+	return slices.DeleteFunc(slices.Clone(c.Log.Mask), func(glob string) bool { return glob == loader.DefaultMask })
 }
 
 // redactPatterns returns the regular expressions of redact.patterns in the config.

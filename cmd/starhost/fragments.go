@@ -384,11 +384,9 @@ func (n namedFragment) WriteJSON(res *Result) error {
 }
 
 func (loaders loaderList) WriteText(res *Result) {
-	var rows [][]string
-	for _, l := range loaders {
-		rows = append(rows, []string{prefixText(l.Prefix), l.Plugin, texttable.FirstLine(l.Description)})
-	}
-	res.out.Table(rows)
+	res.out.Table(jsontext.List(loaders, func(l *host.LoaderInfo) []string {
+		return []string{prefixText(l.Prefix), l.Plugin, texttable.FirstLine(l.Description)}
+	}))
 }
 
 // prefixText returns the beginning of references with a prefix.

@@ -111,10 +111,9 @@ func runREPL(ctx context.Context, env Env, res *Result, f *replFlags, paths []st
 	if err := c.choosePlugin(f.as); err != nil {
 		return err
 	}
-	if err := c.openSession(ctx, f); err != nil {
+	if err := c.openSession(ctx, f, ask); err != nil {
 		return err
 	}
-	c.steps.SetApprover(ask)
 	signal.Notify(c.interrupts, os.Interrupt)
 	defer signal.Stop(c.interrupts)
 	c.lines = console.Lines(in)
@@ -166,7 +165,7 @@ func (c *replRun) choosePlugin(name string) error {
 }
 
 // openSession creates the evaluator and its session.
-func (c *replRun) openSession(ctx context.Context, f *replFlags) (err error) {
+func (c *replRun) openSession(ctx context.Context, f *replFlags, ask approver) (err error) {
 	limits, model := c.set.Config.Limits, c.set.Config.Model.Default
 	box := starlark.New(starlark.Options{
 		Limits: starlark.Limits{Steps: limits.Steps, Memory: limits.Memory, Timeout: limits.Timeout, Settings: limits.Raised},
@@ -176,8 +175,7 @@ func (c *replRun) openSession(ctx context.Context, f *replFlags) (err error) {
 	if c.session, err = f.session.open(ctx, c.set, config); err != nil {
 		return err
 	}
-	c.steps = golden.NewSteps(c.session)
-	c.steps.SetHook(caseHooks(c.set.Host))
+	c.steps = golden.NewSteps(c.session, caseHooks(c.set.Host), ask)
 	steps := builtins.CaseTable(box, c.steps)
 	if err := builtins.DefineAll(box, slices.Concat(builtins.Table(box), steps)); err != nil {
 		return err

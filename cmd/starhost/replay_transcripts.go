@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/starhost/starhost"
@@ -80,7 +79,7 @@ func (t *transcriptReplay) records(set *loader.Set) iter.Seq2[*decision.Record, 
 	t.Log = decision.New(decision.Options{
 		Include:  []string{decision.IncludePrompt, decision.IncludeResults, decision.IncludeWrites},
 		Describe: builtins.DescribeCalls(set.Config.Kinds), Starhost: version(), Patterns: redactPatterns(set.Config),
-		Mask: slices.DeleteFunc(slices.Clone(set.Config.Log.Mask), func(glob string) bool { return glob == loader.DefaultMask }),
+		Mask: ownMask(set.Config),
 	})
 	useSet(t.Log, set)
 	return t.Records(t.agents)

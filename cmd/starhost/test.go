@@ -15,6 +15,7 @@ import (
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
@@ -146,12 +147,10 @@ func (res *Result) couldNotTest() bool {
 
 // testError turns a usage error of package golden into a usage error of the command line.
 func testError(err error) error {
-	var usage *golden.UsageError
-	if !errors.As(err, &usage) {
+	if _, ok := errors.AsType[*golden.UsageError](err); !ok {
 		return err
 	}
-	var located *loader.Error
-	if errors.As(err, &located) {
+	if located, ok := errors.AsType[*loader.Error](err); ok {
 		return located
 	}
 	return usagef("%v", err)
@@ -201,11 +200,10 @@ func (s testSummary) WriteGitHub(res *Result) {
 }
 
 // shortfalls returns the reasons why the cases of a run do not suffice.
-func (res *Result) shortfalls() (list []golden.Shortfall) {
-	for i := range res.problems {
-		list = append(list, golden.Shortfall{Message: res.problems[i].Message, Text: res.problems[i].Text()})
-	}
-	return list
+func (res *Result) shortfalls() []golden.Shortfall {
+	return jsontext.List(res.problems, func(p *report.Problem) golden.Shortfall {
+		return golden.Shortfall{Message: p.Message, Text: p.Text()}
+	})
 }
 
 // watchTests runs the cases, and runs them again whenever a case, a plugin or the config changes, until ctx

@@ -174,11 +174,7 @@ var trustWords = map[loader.TrustState]string{
 }
 
 func stringsOf[T fmt.Stringer](items []T) []string {
-	out := make([]string, len(items))
-	for i, item := range items {
-		out[i] = item.String()
-	}
-	return out
+	return jsontext.List(items, func(item *T) string { return (*item).String() })
 }
 
 // WriteText writes the project and what its config may do now, or the list of projects.
