@@ -14,13 +14,13 @@ import (
 var sizes = map[string]int{
 	".":                1090,
 	"agents":           2060,
-	"agents/install":   2960,
-	"agents/trace":     1690,
+	"agents/install":   3040,
+	"agents/trace":     1680,
 	"bench":            1820, // 260 of them measure growth, memory, and the guard that users run
 	"builtins":         8140,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4480,
-	"cmd/starhost":     10050,
+	"cmd/starhost":     9870,
 	"decision":         4290, // 60 of them name the plugins of a set once
 	"editor/check":     790,
 	"editor/format":    170,
@@ -32,31 +32,31 @@ var sizes = map[string]int{
 	"golden":           4130, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
 	"guard":            2080, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5625, // 25 of them read a rendering piece by piece, in place of a list in each prompt
-	"internal":         4130, // 25 of them write XML, in place of a library, and 42 are one cache in place of four
-	"loader":           6500,
+	"internal":         4140, // 25 of them write XML, in place of a library, and 42 are one cache in place of four
+	"loader":           6520,
 	"measure":          420,
 	"model":            2310,
-	"report":           2180,
+	"report":           2170,
 	"schema":           1090,
-	"scripts":          10,
+	"scripts":          40,
 	"serve/decide":     550,
 	"serve/front":      560,
-	"serve/hook":       5220,
-	"serve/mcp":        2320,
+	"serve/hook":       5190,
+	"serve/mcp":        2310,
 	"serve/metrics":    230,
 	"serve/neko":       800,
 	"serve/otlp":       470,
 	"serve/process":    790,
 	"serve/programs":   220,
 	"serve/proxy":      3560,
-	"serve/ui":         940,
+	"serve/ui":         930,
 	"shell":            5745, // 150 of them are rows about the flags of programs, 280 judge one-line programs, and 200 what a trusted runner reads
 	"starlark":         7250,
 	"store":            1670,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_810
+const maxSize = 108_720
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -60,7 +60,7 @@ func Read(archive []byte, each func(File, io.Reader) error) (*Manifest, Digest, 
 		return nil, "", brokenf("got no gzip, want a tar.gz: %s", errtext.Clip(err.Error()))
 	}
 	zip.Multistream(false)
-	in := &io.LimitedReader{R: zip, N: MaxManifest + perFile}
+	in := &io.LimitedReader{R: zip, N: maxManifest + perFile}
 	a := archiveReader{tar.NewReader(in)}
 	text, err := a.manifest()
 	if err != nil {
@@ -113,10 +113,10 @@ func (a archiveReader) manifest() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.Size > MaxManifest {
-		return nil, brokenf("%s: got %d bytes, want at most %d", ManifestName, h.Size, MaxManifest)
+	if h.Size > maxManifest {
+		return nil, brokenf("%s: got %d bytes, want at most %d", ManifestName, h.Size, maxManifest)
 	}
-	text, err := io.ReadAll(io.LimitReader(a, MaxManifest+1))
+	text, err := io.ReadAll(io.LimitReader(a, maxManifest+1))
 	if err != nil {
 		return nil, brokenf("%s: %s", ManifestName, errtext.Clip(err.Error()))
 	}

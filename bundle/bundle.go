@@ -5,7 +5,7 @@
 // other files with their sizes and SHA-256 sums; the SHA-256 of bundle.json is the [Digest] of the bundle.
 // So one folder gives one digest on any machine, whatever its file system, clock and version of gzip are.
 // Every way to read a bundle goes through the same check, which refuses an archive before it holds more
-// than its manifest says; see [MaxFiles] and the limits beside it.
+// than its manifest says; see [maxFiles] and the limits beside it.
 //
 // The package knows neither plugins nor the network: what the files mean is the loader's business, and
 // package fleet fetches and installs bundles. Read bundle.go first, then archive.go, folder.go, sign.go and diff.go.
@@ -34,9 +34,9 @@ import (
 
 // Limits of one bundle.
 const (
-	MaxFiles    = 10_000
+	maxFiles    = 10_000
 	MaxBytes    = 64 << 20 // of all files, and of the archive
-	MaxManifest = 1 << 20  // of bundle.json
+	maxManifest = 1 << 20  // of bundle.json
 	maxPath     = 240      // bytes of a name, which some file systems still limit with its folder
 )
 
@@ -135,8 +135,8 @@ func (m *Manifest) check() error {
 		return brokenf("sequence: got %d, want a whole number from 0", m.Sequence)
 	case err != nil || created.UTC().Format(time.RFC3339) != m.Created:
 		return brokenf("created: got %s, want a time as 2026-11-26T21:30:00Z", errtext.Brief(m.Created))
-	case len(m.Files) > MaxFiles:
-		return brokenf("got %d files, want at most %d", len(m.Files), MaxFiles)
+	case len(m.Files) > maxFiles:
+		return brokenf("got %d files, want at most %d", len(m.Files), maxFiles)
 	case m.Required == nil || m.Files == nil:
 		return brokenf("%s: got null, want a list", ManifestName)
 	}

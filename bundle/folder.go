@@ -55,8 +55,8 @@ func Build(folder string, o BuildOptions) (archive []byte, m *Manifest, d Digest
 		return nil, nil, "", err
 	}
 	text := m.Encode()
-	if len(text) > MaxManifest {
-		return nil, nil, "", brokenf("%s: got %d bytes, want at most %d", ManifestName, len(text), MaxManifest)
+	if len(text) > maxManifest {
+		return nil, nil, "", brokenf("%s: got %d bytes, want at most %d", ManifestName, len(text), maxManifest)
 	}
 	archive, err = pack(m, contents)
 	return archive, m, digestOf(text), err
@@ -75,8 +75,8 @@ func listFiles(root *os.Root, skip func(name string) bool) (names []string, err 
 		case d.IsDir():
 		case !d.Type().IsRegular():
 			return brokenf("%s: got a link or a special file, want regular files only", errtext.Brief(name))
-		case len(names) > MaxFiles:
-			return brokenf("got more than %d files, want at most that", MaxFiles)
+		case len(names) > maxFiles:
+			return brokenf("got more than %d files, want at most that", maxFiles)
 		default:
 			names = append(names, name)
 		}
@@ -108,7 +108,7 @@ func ReadFolder(folder string, each func(File, io.Reader) error) (*Manifest, Dig
 		return nil, "", err
 	}
 	defer root.Close()
-	text, err := readFile(root, ManifestName, MaxManifest)
+	text, err := readFile(root, ManifestName, maxManifest)
 	if err != nil {
 		return nil, "", brokenf("%s: it cannot be read: want a folder that starhost sync made", ManifestName)
 	}

@@ -142,7 +142,7 @@ func (m *caseMaker) want() (string, error) {
 	if out.Decision.Action == starhost.ActionAbort { // the output of an abort has nothing else
 		out = host.Outcome{Decision: out.Decision, Decisions: []starhost.Decision{out.Decision}}
 	}
-	return FireText(m.Event, m.Tool, &out, logs), nil
+	return fireText(m.Event, m.Tool, &out, logs), nil
 }
 
 func isRefusal(a starhost.Action) bool {

@@ -123,9 +123,9 @@ func withLabel(label, quoted string) string {
 	return label + ": " + quoted
 }
 
-// FireText returns the output of a step fire: the outcome of the event, and the lines that handlers logged.
+// fireText returns the output of a step fire: the outcome of the event, and the lines that handlers logged.
 // tool is the name of the tool that the event is about, or "".
-func FireText(event, tool string, o *host.Outcome, logs []host.LogLine) string {
+func fireText(event, tool string, o *host.Outcome, logs []host.LogLine) string {
 	text := "== fire " + event
 	if tool != "" {
 		text += " " + texttable.OneLine(tool)

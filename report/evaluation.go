@@ -307,7 +307,7 @@ func (e *Evaluation) writeFire(out *page.Page) {
 
 // decisionText describes a decision, as "deny: no ticket".
 func decisionText(d starhost.Decision) string {
-	text := ActionName(d.Action)
+	text := actionName(d.Action)
 	switch {
 	case d.Reason != "":
 		text += ": " + d.Reason
@@ -418,7 +418,7 @@ func outcome(t *host.HookTrace) string {
 	if t.Action == starhost.ActionError {
 		return "failed"
 	}
-	did := strings.TrimSpace(ActionName(t.Action) + " " + t.Detail)
+	did := strings.TrimSpace(actionName(t.Action) + " " + t.Detail)
 	if t.Action == starhost.ActionNone && t.Detail != "" { // the detail of a template's handler is its name
 		did = t.Detail
 	}

@@ -45,7 +45,7 @@ func Text(p *host.Prompt) string {
 	if c := p.CacheBreak; c != nil {
 		WriteLine(&b, "cache break", cacheBreak(c))
 	}
-	WriteLine(&b, "prompt", fmt.Sprintf("%d B, about %s%s", p.Bytes(), texttable.Count(Tokens(p), "token"), attachmentBytes(p.Attachments)))
+	WriteLine(&b, "prompt", fmt.Sprintf("%d B, about %s%s", p.Bytes(), texttable.Count(tokens(p), "token"), attachmentBytes(p.Attachments)))
 	return b.String()
 }
 
@@ -126,9 +126,9 @@ func joinNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Tokens estimates how many tokens a prompt's system text and new user message have: a quarter of
+// tokens estimates how many tokens a prompt's system text and new user message have: a quarter of
 // their bytes.
-func Tokens(p *host.Prompt) int { return p.Bytes() / 4 }
+func tokens(p *host.Prompt) int { return p.Bytes() / 4 }
 
 // WriteLine writes a labelled line, further texts below the first, each on one line. Without a
 // text it writes nothing.

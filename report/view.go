@@ -25,8 +25,8 @@ func toolChange(t *starhost.Tool) string {
 	return t.Name + ": " + t.Description
 }
 
-// ActionName returns the name of an action, "none" for no decision.
-func ActionName(a starhost.Action) string {
+// actionName returns the name of an action, "none" for no decision.
+func actionName(a starhost.Action) string {
 	if a == starhost.ActionNone {
 		return "none"
 	}
@@ -265,7 +265,7 @@ func (v View) NewPluginJSON(p *loader.Plugin) PluginJSON {
 func newPromptJSON(p *host.Prompt) *promptJSON {
 	return &promptJSON{
 		SHA256: p.Sum(), System: p.System, Text: p.Text.String(), Bytes: p.Bytes(),
-		Tokens: tokensJSON{Tokens(p), "bytes/4"}, SharedPrefix: p.SharedPrefix, CacheBreak: p.CacheBreak,
+		Tokens: tokensJSON{tokens(p), "bytes/4"}, SharedPrefix: p.SharedPrefix, CacheBreak: p.CacheBreak,
 	}
 }
 
@@ -312,12 +312,12 @@ func (v View) NewToolJSON(t *starhost.Tool) ToolJSON {
 
 func (v View) newTraceJSON(t *host.HookTrace) traceJSON {
 	pos := v.Place(t.Pos).String()
-	return traceJSON{t.Event, t.Plugin, pos, t.Priority, ActionName(t.Action), t.Detail, t.Steps, t.Bytes}
+	return traceJSON{t.Event, t.Plugin, pos, t.Priority, actionName(t.Action), t.Detail, t.Steps, t.Bytes}
 }
 
 // NewDecisionJSON returns a handler's decision for JSON.
 func (v View) NewDecisionJSON(d *starhost.Decision) DecisionJSON {
-	return DecisionJSON{d.Plugin, v.Place(d.Pos).String(), ActionName(d.Action), d.Reason}
+	return DecisionJSON{d.Plugin, v.Place(d.Pos).String(), actionName(d.Action), d.Reason}
 }
 
 // NewFireJSON returns the decisions about an event for JSON.
@@ -326,7 +326,7 @@ func (v View) NewFireJSON(event string, outcome *host.Outcome) *FireJSON {
 	out := &FireJSON{
 		Event:     event,
 		Decisions: jsontext.List(outcome.Decisions, v.NewDecisionJSON),
-		Decision:  combinedJSON{Action: ActionName(d.Action), Reason: d.Reason, Changes: changesJSON(d.Changes)},
+		Decision:  combinedJSON{Action: actionName(d.Action), Reason: d.Reason, Changes: changesJSON(d.Changes)},
 		Context:   []contextJSON{},
 	}
 	if d.Result != nil {
