@@ -148,6 +148,70 @@ func ItemsFor(m *starhost.Message, api, from string) []json.RawMessage {
 	return n.Items
 }
 
+// A NativeItem is an item of an assistant message, as a dialect reads it.
+type NativeItem struct {
+	Text   string
+	IsText bool
+	Call   *starhost.ToolCall // nil for an item that is no call
+	Drop   bool               // the endpoint refuses the item in a request
+}
+
+// NativeItems returns the items of an assistant message as the model wrote them. If a plugin changed the
+// text of m, one item that text makes stands in place of all texts. It returns nil if another model wrote
+// them or their calls are not those of m. between separates the texts of two items, and arguments returns
+// what two equal arguments share.
+func NativeItems(
+	m *starhost.Message, api, from, between string, read func(json.RawMessage) (NativeItem, error),
+	arguments func(json.RawMessage) string, text func(string) any,
+) (out []any) {
+	var texts []string
+	var calls []starhost.ToolCall
+	var isText []bool // for each element of out
+	for _, raw := range ItemsFor(m, api, from) {
+		item, err := read(raw)
+		if err != nil {
+			return nil
+		}
+		if item.Call != nil {
+			calls = append(calls, *item.Call)
+		}
+		if item.Text != "" {
+			texts = append(texts, item.Text)
+		}
+		if !item.Drop {
+			out, isText = append(out, raw), append(isText, item.IsText)
+		}
+	}
+	same := slices.EqualFunc(calls, m.ToolCalls, func(c, own starhost.ToolCall) bool {
+		return c.ID == own.ID && c.Name == own.Name && arguments(c.Arguments) == arguments(own.Arguments)
+	})
+	changed := m.Content.String()
+	switch {
+	case len(out) == 0 || !same:
+		return nil
+	case strings.Join(texts, between) == changed:
+		return out
+	}
+	return replaceTexts(out, isText, changed, text)
+}
+
+// replaceTexts returns items with one text in place of all texts.
+func replaceTexts(items []any, isText []bool, changed string, text func(string) any) (out []any) {
+	isPending := changed != ""
+	for i, item := range items {
+		switch {
+		case !isText[i]:
+			out = append(out, item)
+		case isPending:
+			out, isPending = append(out, text(changed)), false
+		}
+	}
+	if isPending {
+		out = append(out, text(changed))
+	}
+	return out
+}
+
 // Limits bound one answer. The zero value means the defaults.
 type Limits struct {
 	// Answer is the most bytes of an answer: text, reasoning, arguments and encrypted content.

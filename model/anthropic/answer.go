@@ -312,73 +312,27 @@ func (a *answer) reply() (starhost.Reply, bool) {
 	return r, a.ended
 }
 
-// nativeBlocks returns the blocks of a message as the model wrote them, with the text of m in place
-// of their texts if a plugin changed it. It returns nil if another model wrote them or their calls
-// are not those of m.
+// nativeBlocks returns the blocks of a message as the model wrote them: see [model.NativeItems].
 func nativeBlocks(m *starhost.Message, from string) []any {
-	var (
-		out   []any
-		text  strings.Builder
-		calls []starhost.ToolCall
-		first = -1 // the first text
-	)
-	for _, item := range model.ItemsFor(m, api, from) {
+	read := func(item json.RawMessage) (p model.NativeItem, err error) {
 		var b block
-		if json.Unmarshal(item, &struct {
+		err = json.Unmarshal(item, &struct {
 			*block
 			Content json.RawMessage `json:"content"` // has other types than ours
 			Source  json.RawMessage `json:"source"`
-		}{block: &b}) != nil {
-			return nil
-		}
+		}{block: &b})
 		switch b.Type {
 		case "text":
-			if b.Text == "" {
-				continue // the interface refuses it
-			}
-			if first < 0 {
-				first = len(out)
-			}
-			text.WriteString(b.Text)
+			p = model.NativeItem{Text: b.Text, IsText: true, Drop: b.Text == ""} // the interface refuses an empty one
 		case "tool_use":
-			calls = append(calls, starhost.ToolCall{ID: b.ID, Name: b.Name, Arguments: b.Input})
+			p.Call = &starhost.ToolCall{ID: b.ID, Name: b.Name, Arguments: b.Input}
 		}
-		out = append(out, item)
+		return p, err
 	}
-	same := slices.EqualFunc(calls, m.ToolCalls, func(c, own starhost.ToolCall) bool {
-		return c.ID == own.ID && c.Name == own.Name && sameJSON(c.Arguments, own.Arguments)
-	})
-	switch {
-	case len(out) == 0 || !same:
-		return nil
-	case text.String() == m.Content.String():
-		return out
-	}
-	return replaceText(out, first, m.Content.String())
+	return model.NativeItems(m, api, from, "", read, compact, func(text string) any { return block{Type: "text", Text: text} })
 }
 
-// replaceText returns blocks with one text in place of all. The text is first among the blocks that
-// begin with the block at index first.
-func replaceText(blocks []any, first int, text string) []any {
-	var out []any
-	for i, b := range blocks {
-		if i == first && text != "" {
-			out = append(out, block{Type: "text", Text: text})
-		}
-		var kind struct{ Type string }
-		if raw, ok := b.(json.RawMessage); ok && json.Unmarshal(raw, &kind) == nil && kind.Type != "text" {
-			out = append(out, b)
-		}
-	}
-	if first < 0 && text != "" {
-		out = append(out, block{Type: "text", Text: text})
-	}
-	return out
-}
-
-// sameJSON reports whether two texts are the same JSON apart from white space; empty means {}.
-func sameJSON(a, b json.RawMessage) bool { return compact(a) == compact(b) }
-
+// compact returns JSON without white space; empty means {}.
 func compact(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "{}"

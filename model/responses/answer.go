@@ -295,6 +295,9 @@ func callOf(i *outputItem) starhost.ToolCall {
 	return starhost.ToolCall{ID: i.CallID, Name: i.Name, Arguments: json.RawMessage(i.Arguments)}
 }
 
+// between separates the texts of two items.
+const between = "\n\n"
+
 // textOf returns the texts of items with a blank line between two of them.
 func textOf(items []outputItem) string {
 	var texts []string
@@ -303,58 +306,25 @@ func textOf(items []outputItem) string {
 			texts = append(texts, text)
 		}
 	}
-	return strings.Join(texts, "\n\n")
+	return strings.Join(texts, between)
 }
 
-// nativeItems returns the items of a message as the model wrote them, with the text of m in place
-// of their texts if a plugin changed it. It returns nil if another model wrote them or their calls
-// are not those of m. It omits reasoning without encrypted content, because the endpoint stored
-// none.
+// nativeItems returns the items of a message as the model wrote them: see [model.NativeItems]. It omits
+// reasoning without encrypted content, because the endpoint stored none.
 func nativeItems(m *starhost.Message, from string) []any {
-	var (
-		out   []any
-		items []outputItem
-		calls []starhost.ToolCall
-	)
-	for _, raw := range model.ItemsFor(m, api, from) {
+	read := func(raw json.RawMessage) (p model.NativeItem, err error) {
 		var i outputItem
-		if json.Unmarshal(raw, &i) != nil {
-			return nil
-		}
+		err = json.Unmarshal(raw, &i)
 		if i.Type == "function_call" {
-			calls = append(calls, callOf(&i))
+			c := callOf(&i)
+			p.Call = &c
 		}
-		if i.Type != "reasoning" || i.Encrypted != "" {
-			out, items = append(out, raw), append(items, i)
-		}
+		p.Text, p.IsText, p.Drop = i.message(), i.Type == "message", i.Type == "reasoning" && i.Encrypted == ""
+		return p, err
 	}
-	same := slices.EqualFunc(calls, m.ToolCalls, func(c, own starhost.ToolCall) bool {
-		return c.ID == own.ID && c.Name == own.Name && string(c.Arguments) == string(own.Arguments)
-	})
-	switch text := m.Content.String(); {
-	case len(out) == 0 || !same:
-		return nil
-	case textOf(items) != text:
-		return replaceText(out, items, text)
+	exact := func(arguments json.RawMessage) string { return string(arguments) }
+	message := func(text string) any {
+		return item{Type: "message", Role: starhost.RoleAssistant, Content: []part{{Type: "output_text", Text: text}}}
 	}
-	return out
-}
-
-// replaceText returns items with one message in place of all messages.
-func replaceText(raw []any, items []outputItem, text string) []any {
-	var out []any
-	message := item{Type: "message", Role: starhost.RoleAssistant, Content: []part{{Type: "output_text", Text: text}}}
-	isPending := text != ""
-	for i := range items {
-		switch {
-		case items[i].Type != "message":
-			out = append(out, raw[i])
-		case isPending:
-			out, isPending = append(out, message), false
-		}
-	}
-	if isPending {
-		out = append(out, message)
-	}
-	return out
+	return model.NativeItems(m, api, from, between, read, exact, message)
 }
