@@ -7,27 +7,20 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// A Type is the type of an entry, as [call.Entry.Type] states it.
-type Type struct {
-	// Params are the types of the parameters, in the order of the signature.
-	Params []string
-	// Result is the type of a call's result, or of a value that is no function.
-	Result string
-}
-
 // Classes is Python code that declares the classes in [TypeOf] with their attributes. It writes
 // Python's type bytes as Bytes, because Starlark's function bytes hides that name.
 //
 //go:embed classes.pyi
 var Classes string
 
-// TypeOf returns the type of an entry. ok is false for names that mean the same in Python.
-func TypeOf(e call.Entry) (t Type, ok bool) {
-	params, result, called := strings.Cut(e.Type, "-> ")
+// TypeOf returns the types of an entry's parameters, in the order of the signature, and the type of a call's
+// result, or of a value that is no function.
+func TypeOf(e call.Entry) (params []string, result string) {
+	list, result, called := strings.Cut(e.Type, "-> ")
 	if !called {
-		return Type{Result: e.Type}, e.Type != ""
+		return nil, e.Type
 	}
-	return Type{SplitParams(params), result}, true
+	return SplitParams(list), result
 }
 
 // SplitParams splits the parameters of a signature, without its parentheses, at the commas

@@ -118,9 +118,9 @@ func (w *words) entryCallable(e call.Entry) *callable {
 	if !isFunction {
 		return nil
 	}
-	typ, _ := builtins.TypeOf(e)
+	_, result := builtins.TypeOf(e)
 	return &callable{
-		name: e.Name, params: builtins.SplitParams(strings.TrimSuffix(params, ")")), result: typ.Result, doc: w.Entry(e),
+		name: e.Name, params: builtins.SplitParams(strings.TrimSuffix(params, ")")), result: result, doc: w.Entry(e),
 	}
 }
 
@@ -233,8 +233,8 @@ func (v *scopeView) typeOf(path string, depth int) string {
 func (v *scopeView) resultOf(path string, depth int) string {
 	if v.host(path) {
 		if e := v.entries[path]; e.Signature != "" {
-			typ, _ := builtins.TypeOf(e)
-			return typ.Result
+			_, result := builtins.TypeOf(e)
+			return result
 		}
 	}
 	i := strings.LastIndexByte(path, '.')
@@ -293,12 +293,12 @@ func (v *scopeView) entryMember(path, name string) member {
 	if !ok {
 		return m
 	}
-	typ, _ := builtins.TypeOf(e)
-	m.kind, m.detail = kindField, typ.Result
+	_, result := builtins.TypeOf(e)
+	m.kind, m.detail = kindField, result
 	if e.Signature != "" {
 		m.kind, m.detail = kindFunction, e.Signature
-		if typ.Result != "" {
-			m.detail += " -> " + typ.Result
+		if result != "" {
+			m.detail += " -> " + result
 		}
 	}
 	return m

@@ -223,9 +223,9 @@ func (r Reference) WriteJSON(p *page.Page) error {
 	}
 	for _, t := range r.Topics {
 		for _, e := range t.Entries {
-			typ, _ := builtins.TypeOf(e)
+			_, result := builtins.TypeOf(e)
 			params := append([]Param{}, ParamsOf(e)...)
-			out.Builtins = append(out.Builtins, builtinJSON{e.Name, t.Name, e.Signature, params, typ.Result, e.Doc, e.Example})
+			out.Builtins = append(out.Builtins, builtinJSON{e.Name, t.Name, e.Signature, params, result, e.Doc, e.Example})
 		}
 	}
 	for _, t := range r.Cases {
@@ -265,13 +265,13 @@ type Param struct {
 // builtin.
 func ParamsOf(e call.Entry) []Param {
 	list := strings.TrimSuffix(strings.TrimPrefix(e.Signature, e.Name+"("), ")")
-	typ, hasType := builtins.TypeOf(e)
+	types, _ := builtins.TypeOf(e)
 	var params []Param
 	for i, text := range builtins.SplitParams(list) {
 		var p Param
 		p.Name, p.Default, _ = strings.Cut(text, "=")
-		if hasType {
-			p.Type = typ.Params[i]
+		if types != nil {
+			p.Type = types[i]
 		}
 		params = append(params, p)
 	}
@@ -360,9 +360,9 @@ func className(module string) string {
 
 // entryStub declares a builtin under a name, in a class or at the top level.
 func entryStub(e call.Entry, name string, inClass bool) string {
-	typ, _ := builtins.TypeOf(e)
+	_, result := builtins.TypeOf(e)
 	if e.Signature == "" {
-		return fmt.Sprintf("%s: %s\n%s\n", name, typ.Result, docstring(e.Doc))
+		return fmt.Sprintf("%s: %s\n%s\n", name, result, docstring(e.Doc))
 	}
 	var params []string
 	for _, p := range ParamsOf(e) {
@@ -376,7 +376,7 @@ func entryStub(e call.Entry, name string, inClass bool) string {
 	if inClass {
 		static = "@staticmethod\n"
 	}
-	return fmt.Sprintf("%sdef %s(%s) -> %s:\n%s\n", static, name, strings.Join(params, ", "), typ.Result, indentBlock(docstring(e.Doc)))
+	return fmt.Sprintf("%sdef %s(%s) -> %s:\n%s\n", static, name, strings.Join(params, ", "), result, indentBlock(docstring(e.Doc)))
 }
 
 // docstring returns a text as a docstring of Python.
