@@ -146,13 +146,14 @@ func huntBuiltins() []huntCall {
 			calls = append(calls, huntCall{name, name + "(" + args + ")", arity})
 		}
 	}
-	for _, name := range starlark.FunctionNames() {
-		if !slices.Contains([]string{"None", "True", "False"}, name) {
+	language := starlark.New(starlark.Options{}).Names()
+	for _, name := range language {
+		if !slices.Contains([]string{"None", "True", "False", "json"}, name) {
 			add(name, 3)
 		}
 	}
 	for _, e := range builtins.Table(starlark.New(starlark.Options{})) {
-		if e.Signature != "" && !slices.Contains(starlark.FunctionNames(), e.Name) {
+		if e.Signature != "" && !slices.Contains(language, e.Name) {
 			add(e.Name, min(3, 1+strings.Count(e.Signature, ",")))
 		}
 	}

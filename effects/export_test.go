@@ -41,3 +41,7 @@ func (f *Files) Stat(name string) (FileInfo, error) {
 	}
 	return f.stat(actual, name)
 }
+
+// Resolve follows all links of a path and returns the path that they lead to. A permission for
+// one path is no permission for the other, so callers check both.
+func (f *Files) Resolve(name string) (string, error) { return f.resolve(name, nil) }

@@ -311,11 +311,8 @@ func (f *Files) lstat(name string) (fs.FileInfo, error) {
 	return f.links.Lstat(name)
 }
 
-// Resolve follows all links of a path and returns the path that they lead to. A permission for
-// one path is no permission for the other, so callers check both.
-func (f *Files) Resolve(name string) (string, error) { return f.resolve(name, nil) }
-
-// resolve follows all links of a path, and charges m for each name in the target of a link. The
+// resolve follows all links of a path, and charges m for each name in the target of a link. A permission
+// for one path is no permission for the other, so callers check both. The
 // caller paid for the names of the path.
 func (f *Files) resolve(name string, m *meter) (string, error) {
 	clean, err := cleanPath(name)

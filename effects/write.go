@@ -133,7 +133,7 @@ func (f *Files) destination(clean, label string) (string, error) {
 	}
 	dir, rest := path.Dir(clean), path.Base(clean)
 	for {
-		actual, err := f.Resolve(dir)
+		actual, err := f.resolve(dir, nil)
 		switch {
 		case err == nil:
 			return path.Join(actual, rest), nil

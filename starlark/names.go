@@ -1,9 +1,6 @@
 package starlark
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // MethodNames returns the methods of core types, such as "string.split", sorted.
 func MethodNames() []string {
@@ -16,6 +13,3 @@ func MethodNames() []string {
 	slices.Sort(names)
 	return names
 }
-
-// FunctionNames returns the functions of the language, sorted.
-func FunctionNames() []string { return slices.Sorted(maps.Keys(functions)) }
