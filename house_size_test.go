@@ -17,7 +17,7 @@ var sizes = map[string]int{
 	"agents/install":   3040,
 	"agents/trace":     1680,
 	"bench":            1820, // 260 of them measure growth, memory, and the guard that users run
-	"builtins":         8140,
+	"builtins":         8130,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4480,
 	"cmd/starhost":     9870,
@@ -26,7 +26,7 @@ var sizes = map[string]int{
 	"editor/format":    170,
 	"editor/lint":      1920,
 	"editor/lsp":       2850,
-	"effects":          5200, // 50 of them tell types by their content, in place of a library
+	"effects":          5170, // 50 of them tell types by their content, in place of a library
 	"fleet":            1020, // fetches, tries and installs bundles
 	"fragments":        1000,
 	"golden":           4130, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
@@ -35,7 +35,7 @@ var sizes = map[string]int{
 	"internal":         4140, // 25 of them write XML, in place of a library, and 42 are one cache in place of four
 	"loader":           6520,
 	"measure":          420,
-	"model":            2310,
+	"model":            2300,
 	"report":           2170,
 	"schema":           1090,
 	"scripts":          40,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_720
+const maxSize = 108_670
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
