@@ -17,7 +17,7 @@ var sizes = map[string]int{
 	"agents/install":   3040,
 	"agents/trace":     1680,
 	"bench":            1820, // 260 of them measure growth, memory, and the guard that users run
-	"builtins":         8130,
+	"builtins":         8140,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4480,
 	"cmd/starhost":     9870,
@@ -29,7 +29,7 @@ var sizes = map[string]int{
 	"effects":          5170, // 50 of them tell types by their content, in place of a library
 	"fleet":            1020, // fetches, tries and installs bundles
 	"fragments":        1000,
-	"golden":           4130, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
+	"golden":           4140, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
 	"guard":            2080, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5625, // 25 of them read a rendering piece by piece, in place of a list in each prompt
 	"internal":         4140, // 25 of them write XML, in place of a library, and 42 are one cache in place of four
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_670
+const maxSize = 108_690
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

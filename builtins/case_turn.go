@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -55,8 +56,17 @@ func (a *requestArgs) request(c call.Call) (r host.Request, err error) {
 	}
 	r.Tools, err = decodeList[starhost.Tool](c, "client_tools", a.clientTools)
 	for i := range r.Tools {
-		if t := &r.Tools[i]; string(t.Parameters) == "null" {
+		t := &r.Tools[i]
+		if string(t.Parameters) == "null" {
 			t.Parameters = nil
+		}
+		if t.Name == "" {
+			return r, c.Fail("E0202", "client_tools[%d]: got no name, want one", i)
+		}
+	}
+	for i, m := range r.History {
+		if m.Role != starhost.RoleUser && m.Role != starhost.RoleAssistant && m.Role != starhost.RoleTool {
+			return r, c.Fail("E0202", "messages[%d]: got role %s, want user, assistant or tool", i, errtext.Quote(m.Role))
 		}
 	}
 	return r, err

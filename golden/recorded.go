@@ -57,7 +57,11 @@ func (r *RecordedTurn) Case(c *loader.Config, plugins []decision.Plugin, redact 
 	var w caseWriter
 	names := jsontext.List(plugins, func(p *decision.Plugin) string { return p.Name })
 	fmt.Fprintf(&w.out, "Recorded by starhost eval with %s.\n", strings.Join(names, ", "))
-	w.section(scriptSection, redact(r.script()))
+	script := redact(r.script())
+	if err := new(RecordedTurn).readScript([]byte(script)); err != nil {
+		return "", fmt.Errorf("a case cannot ask this: %w", err)
+	}
+	w.section(scriptSection, script)
 	w.writeConfig(ownSettings(c), plugins)
 	w.section(nowSection, r.Now.Format(time.RFC3339Nano))
 	w.section(sessionFile, redact(string(jsontext.Must(startSession{
@@ -176,7 +180,7 @@ func ReadRecorded(file string) (*RecordedTurn, error) {
 
 // readScript reads the steps that [RecordedTurn.script] writes.
 func (r *RecordedTurn) readScript(src []byte) error {
-	box := starlark.New(starlark.Options{})
+	box := starlark.New(starlark.Options{Limits: scriptLimits})
 	steps := slices.DeleteFunc(builtins.CaseTable(box, runSteps{RecordedTurn: r}), func(e call.Entry) bool {
 		return !slices.Contains([]string{"prompt", "call_tool", "fire"}, e.Name)
 	})

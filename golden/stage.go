@@ -65,11 +65,15 @@ type loadedHost struct {
 	err     error
 }
 
+// scriptLimits let case.star be longer than a file of a plugin, because recorded steps contain the bytes of
+// attachments.
+var scriptLimits = starlark.Limits{Source: maxCase}
+
 // newStage returns a stage. Its hosts also load the given Go plugins.
 func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 	st := &stage{cond: cond, plugins: plugins, hosts: map[hostKey]*loadedHost{}}
 	st.box = starlark.New(starlark.Options{
-		Cache: cond.cache,
+		Cache: cond.cache, Limits: scriptLimits,
 		Print: func(_ context.Context, _ starlark.Pos, text string) {
 			st.out.WriteString(difftext.EndLine(strings.ToValidUTF8(text, "\ufffd")))
 		},
