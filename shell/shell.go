@@ -343,7 +343,7 @@ func (w word) mentions(name string) bool {
 	}
 	for text := withoutSchemes(w.text); ; {
 		i := strings.Index(text, name)
-		if i < 0 {
+		if i < 0 || strings.TrimLeft(name, ":[") == "" { // no program starts these builtins
 			return false
 		}
 		end := i + len(name)
