@@ -76,7 +76,7 @@ func choose(ids string) ([]goal, error) {
 
 // measure runs goals, prints each row as soon as it is measured, and writes the page.
 func measure(goals []goal, quick bool, page string, out io.Writer) error {
-	debug.SetGCPercent(400) // as the binary does
+	debug.SetGCPercent(350) // as the binary does
 	r, err := newRig(quick)
 	if err != nil {
 		return err

@@ -87,11 +87,12 @@ func saveMemory(getenv func(string) string) {
 // prepareHook does the work of prepareRun in a process that answers an agent's events.
 func prepareHook(ctx context.Context) { setupOf(ctx).prepareHook() }
 
-// tuneGC makes the garbage collector run when the heap has grown to five times its size, not twice, because
-// most of a prompt's memory is garbage after the prompt. If the user set GOGC, that counts instead.
+// tuneGC makes the garbage collector run when the heap has grown to four and a half times its size, not
+// twice, because most of a prompt's memory is garbage after the prompt. If the user set GOGC, that counts
+// instead.
 func tuneGC(getenv func(string) string) {
 	if getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(350)
 	}
 }
 

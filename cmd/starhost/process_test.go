@@ -22,8 +22,8 @@ func TestTuneGC(t *testing.T) {
 		t.Errorf("the user set GOGC: got %d, want it left alone", got)
 	}
 	tuneGC(environment("GOGC", ""))
-	if got := debug.SetGCPercent(100); got != 400 {
-		t.Errorf("got GOGC %d, want 400", got)
+	if got := debug.SetGCPercent(100); got != 350 {
+		t.Errorf("got GOGC %d, want 350", got)
 	}
 }
 
