@@ -162,14 +162,9 @@ func decodeSection(f txtar.File) (name string, data []byte, err error) {
 }
 
 func checkSection(name string) error {
-	files, folders := sectionNames(fileSection), sectionNames(folderSection)
-	all := slices.Sorted(slices.Values(slices.Concat(files, folders)))
-	for i, f := range folders {
-		folders[i], _, _ = strings.Cut(f, "/")
-	}
 	dir, _, nested := strings.Cut(name, "/")
 	switch {
-	case nested && slices.Contains(folders, dir):
+	case nested && isSection(folderSection, dir):
 		if !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") {
 			return fmt.Errorf("section %q: want a path inside %s/, with a slash between names and no dots alone", name, dir)
 		}
@@ -177,8 +172,13 @@ func checkSection(name string) error {
 			return fmt.Errorf("section %q: want %s/ROW, where ROW is %s", errtext.Clip(name), wantSection, rowNameRule)
 		}
 		return nil
-	case slices.Contains(files, name):
+	case isSection(fileSection, name):
 		return nil
+	}
+	files, folders := sectionNames(fileSection), sectionNames(folderSection)
+	all := slices.Sorted(slices.Values(slices.Concat(files, folders)))
+	for i, f := range folders {
+		folders[i], _, _ = strings.Cut(f, "/")
 	}
 	hint := ""
 	if found := near.Name(name, files); found != "" {
@@ -187,6 +187,16 @@ func checkSection(name string) error {
 		hint = near.Hint(found + "/")
 	}
 	return fmt.Errorf("unknown section %q%s, want one of %s", name, hint, strings.Join(all, ", "))
+}
+
+// isSection reports whether a section of a kind has the name, or the folder if it is a folder.
+func isSection(kind partKind, name string) bool {
+	return slices.ContainsFunc(format, func(c formatChapter) bool {
+		return slices.ContainsFunc(c.parts, func(p formatPart) bool {
+			first, _, _ := strings.Cut(p.name, "/")
+			return p.kind == kind && first == name
+		})
+	})
 }
 
 // filesIn returns the files of a section that is a folder, by their paths in the folder.

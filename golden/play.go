@@ -60,9 +60,9 @@ type play struct {
 	// hook sends an agent's event through the agent's adapter. It is nil if the program has no adapters.
 	hook func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
 
-	events      appEvents            // the events that the case declares
-	known       []starhost.EventSpec // all events of the host
-	firedEvents map[string]bool      // the names of the events that steps fired
+	events      appEvents                   // the events that the case declares
+	known       func() []starhost.EventSpec // returns all events of the host
+	firedEvents map[string]bool             // the names of the events that steps fired
 
 	row      *row            // the row that runs, or nil
 	usedKeys map[string]bool // keys of the row that the steps have read
@@ -202,11 +202,8 @@ func (p *play) reportText(prompt *host.Prompt, full bool) string {
 	return report.Line(prompt)
 }
 
-// hasFullReport reports whether a want contains the report of a prompt with sizes and hashes. Earlier
-// versions of starhost wrote no other report, and such a want keeps its form.
-func hasFullReport(want string) bool { return fullReportLine().MatchString(want) }
-
-// fullReportLine matches the last line of report.Text.
+// fullReportLine matches the last line of report.Text. Earlier versions of starhost wrote no other report,
+// and a want with such a line keeps its form.
 var fullReportLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^prompt +[0-9]+ B, about [0-9]+ tokens?(, and .*)?\r?$`)
 })
@@ -238,8 +235,8 @@ func hooksText(traces []host.HookTrace) string {
 func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMessage) (host.Outcome, error) {
 	heading := "fire " + event
 	addName(&p.firedEvents, event)
-	e, err := starhost.NewEvent(event, args, p.known...)
-	if _, unknown := starhost.LookupEvent(event, p.known...); unknown != nil {
+	e, err := starhost.NewEvent(event, args, p.known()...)
+	if _, unknown := starhost.LookupEvent(event, p.known()...); unknown != nil {
 		err = agents.UnknownEvent(event, err)
 	}
 	if err == nil && e.Agent != "" && agents.Find(e.Agent) == nil {

@@ -110,8 +110,7 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	}
 	want, _ := c.want()
 	st.play = play{ctx: ctx, now: now, env: env, row: c.row, limit: maxCase / max(1, len(c.rows))}
-	st.fullReport = hasFullReport(want)
-	st.out.Grow(len(want))
+	st.fullReport = strings.Contains(want, " B, about ") && fullReportLine().MatchString(want)
 	st.store.MemoryKV = new(effects.MemoryKV)
 	if err := st.workspace.reset(c.filesIn(workspaceDir)); err != nil {
 		return outcome{err: err}
@@ -130,7 +129,7 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	case !c.has(scriptSection):
 		return outcome{err: errNoScript}
 	}
-	st.logs, st.events, st.known = h.logs, h.events, h.set.Host.Events()
+	st.logs, st.events, st.known = h.logs, h.events, h.set.Host.Events
 	if st.session, err = start.begin(st, h.set.Host); err != nil {
 		return outcome{err: err}
 	}
