@@ -130,18 +130,15 @@ func (v *fragmentValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 //
 //	fragment(content, source="", target="prompt", priority=0, title="")
 func makeFragment(c call.Call) (starlark.Value, error) {
-	made := &struct { // one allocation for the value and its fragment
-		fragmentValue
-		target string
-	}{target: "prompt"}
+	made, target := new(fragmentValue), "prompt"
 	f := &made.f
-	if err := c.Bind("content", &f.Content, "source?", &f.Source, "target?", &made.target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
+	if err := c.Bind("content", &f.Content, "source?", &f.Source, "target?", &target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
 		return nil, err
 	}
-	if err := setTarget(c, f, made.target); err != nil {
+	if err := setTarget(c, f, target); err != nil {
 		return nil, err
 	}
-	return &made.fragmentValue, c.Pay(1, 256)
+	return made, c.Pay(1, 256)
 }
 
 // setTarget sets a fragment's target.

@@ -57,7 +57,7 @@ func (h *Host) ListensTo(event, subject string) (hears, needsSession bool) {
 
 // Tools returns all tools that pass the host's filter, by name.
 func (h *Host) Tools() []starhost.Tool {
-	return slices.Clone(h.registry.Load().toolsWhere(func(t *starhost.Tool) bool { return h.opts.Tools.admits(t.Name) }))
+	return h.registry.Load().toolsWhere(func(t *starhost.Tool) bool { return h.opts.Tools.admits(t.Name) })
 }
 
 // HasTool reports whether a plugin has a tool of that name, and whether the plugin is restricted. It also

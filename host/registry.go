@@ -155,17 +155,12 @@ func (r *registry) hooksOf(event string) (*eventHooks, error) {
 	return nil, err
 }
 
-// toolsWhere returns the tools that may accepts, sorted by name. The caller must not change them, because
-// they can share memory with the registry.
+// toolsWhere returns the tools that may accepts, sorted by name.
 func (r *registry) toolsWhere(may func(*starhost.Tool) bool) []starhost.Tool {
 	var tools []starhost.Tool
 	for i := range r.catalog {
-		switch {
-		case !may(&r.catalog[i]):
-		case len(tools) == i:
-			tools = r.catalog[: i+1 : i+1]
-		default:
-			tools = append(tools, r.catalog[i])
+		if t := &r.catalog[i]; may(t) {
+			tools = append(tools, *t)
 		}
 	}
 	return tools
