@@ -31,7 +31,7 @@ var sizes = map[string]int{
 	"fragments":        1000,
 	"golden":           4140, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
 	"guard":            2080, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
-	"host":             5625, // 25 of them read a rendering piece by piece, in place of a list in each prompt
+	"host":             5620, // 25 of them read a rendering piece by piece, in place of a list in each prompt
 	"internal":         4140, // 25 of them write XML, in place of a library, and 42 are one cache in place of four
 	"loader":           6520,
 	"measure":          420,
