@@ -47,32 +47,48 @@ const (
 func isHarmlessNode(text string) (files []string, ok bool) {
 	list, ok := codeTokens(text)
 	c, names := codeReader{list: list}, " true false null undefined "
-	for i := range list {
-		switch t, before, behind := list[i], c.at(i-1), c.at(i+1); {
-		case !ok:
-			return nil, false
-		case t.kind == '/', t.kind == '<', t.kind == '-' && behind.kind == '-', // "-->" begins a comment
-			t.kind == '=' && (before.kind != 'a' || !isOneOf(c.at(i-2).text, []string{"const", "let", "var"}) || behind.kind == '='),
-			t.kind == '(' && (before.kind != 'a' && i > 0 && before.kind != '(' && before.kind != ',' && before.kind != ';'), t.kind == '{' && behind.kind != '}':
-			return nil, false
+	for i := 0; ok && i < len(list); i++ {
+		switch t, behind := list[i], c.at(i+1); {
 		case t.kind != 'a':
-		case before.kind == '.':
-			ok = behind.kind != '(' || strings.Contains(nodeCalls, " "+t.text+" ")
-		case isOneOf(t.text, []string{"const", "let", "var"}):
+			ok = c.isNodeSign(i)
+		case c.at(i-1).kind == '.':
+			ok = behind.kind != '(' || hasName(nodeCalls, t.text)
+		case isOneOf(t.text, nodeWords):
 			names += behind.text + " "
 			ok = behind.kind == 'a' && c.at(i+2).kind == '='
 		case t.text == "require":
 			files = append(files, c.at(i+2).text)
 			ok = behind.kind == '(' && c.at(i+2).kind == '"' && c.at(i+3).kind == ')' && strings.HasSuffix(c.at(i+2).text, ".json") && strings.HasPrefix(c.at(i+2).text, "./")
 		case t.text == "process":
-			ok = behind.kind == '.' && strings.Contains(nodeValues, " "+c.at(i+2).text+" ")
+			ok = behind.kind == '.' && hasName(nodeValues, c.at(i+2).text)
 		case isOneOf(t.text, []string{"console", "Object", "JSON"}):
-			ok = behind.kind == '.' && c.at(i+3).kind == '(' && strings.Contains(nodeCalls, " "+c.at(i+2).text+" ")
+			ok = behind.kind == '.' && c.at(i+3).kind == '(' && hasName(nodeCalls, c.at(i+2).text)
 		default:
-			ok = behind.kind != '(' && strings.Contains(names, " "+t.text+" ")
+			ok = behind.kind != '(' && hasName(names, t.text)
 		}
 	}
 	return files, ok
+}
+
+// nodeWords are the words in front of a new name.
+var nodeWords = []string{"const", "let", "var"}
+
+// isNodeSign judges a sign: nothing is assigned but to new names, and nothing is called but what has a name.
+func (c *codeReader) isNodeSign(i int) bool {
+	before, behind := c.at(i-1), c.at(i+1)
+	switch c.list[i].kind {
+	case '/', '<':
+		return false
+	case '-':
+		return behind.kind != '-' // "-->" begins a comment
+	case '=':
+		return before.kind == 'a' && isOneOf(c.at(i-2).text, nodeWords) && behind.kind != '='
+	case '(':
+		return i == 0 || isOneOf(string(before.kind), []string{"a", "(", ",", ";"})
+	case '{':
+		return behind.kind == '}'
+	}
+	return true
 }
 
 // A token is a name, a number, a text in quotes, or one byte of anything else.
@@ -117,25 +133,29 @@ func showsModules(text string) bool {
 			for ; isOneOf(c.at(i+1).text, []string{"import", ".", ",", "as"}) || c.at(i+1).kind == 'a' && !isOneOf(c.at(i+1).text, []string{"print", "from"}) && (list[i].kind != 'a' || isOneOf(list[i].text, []string{"import", "from", "as"})); i++ {
 			}
 		case t.text == "print" && c.at(i+1).text == "(":
-			for i += 2; i < len(list) && list[i].text != ")"; i++ {
-				name := c.at(i - 1).text
-				switch shown := list[i]; {
-				case shown.text == "(": // a question
-					ok = ok && c.at(i+1).text == ")" && (strings.HasPrefix(name, "is_") || strings.HasPrefix(name, "get_"))
-					i++
-				case shown.kind == 'a':
-					ok = ok && !strings.Contains(pythonDenied+"lambda for if while await yield print not in ", " "+shown.text+" ")
-				case shown.kind == '(' || shown.kind == ')':
-				default:
-					ok = ok && strings.IndexByte("0\"'.,", shown.kind) >= 0
-				}
-			}
-			ok = ok && i < len(list)
+			i, ok = c.showsArguments(i + 2)
 		default:
 			return false
 		}
 	}
 	return ok && len(list) > 0
+}
+
+// showsArguments reports whether the arguments of print, which begin at an index, are texts, names and questions
+// such as a.is_b(). It returns the index of their end.
+func (c *codeReader) showsArguments(i int) (end int, ok bool) {
+	for ok = true; ok && i < len(c.list) && c.list[i].text != ")"; i++ {
+		switch shown, name := c.list[i], c.at(i-1).text; {
+		case shown.text == "(":
+			ok = c.at(i+1).text == ")" && (strings.HasPrefix(name, "is_") || strings.HasPrefix(name, "get_"))
+			i++
+		case shown.kind == 'a':
+			ok = !strings.Contains(pythonDenied+"lambda for if while await yield print not in ", " "+shown.text+" ")
+		case shown.kind != '(' && shown.kind != ')':
+			ok = strings.IndexByte("0\"'.,", shown.kind) >= 0
+		}
+	}
+	return i, ok && i < len(c.list)
 }
 
 // at returns a token, or one of no kind.

@@ -23,7 +23,7 @@ func (r *reader) followGit(j *job) {
 			if strings.HasPrefix(w.text, "-c") || strings.HasPrefix(w.text, "--config-env") || strings.HasPrefix(w.text, "--exec-path=") {
 				r.setWild()
 			}
-		case w.text == "bisect" && i+2 < len(args) && args[i+1].known && args[i+1].text == "run":
+		case isBisectRun(args[i:]):
 			r.runElsewhere(func() { r.run(j.wrap("git", args[i+2:], false)) }) // with the files of other commits
 			return
 		default:
@@ -31,6 +31,11 @@ func (r *reader) followGit(j *job) {
 			return
 		}
 	}
+}
+
+// isBisectRun reports whether git bisect runs the words behind.
+func isBisectRun(args []word) bool {
+	return len(args) > 2 && args[0].text == "bisect" && args[1].known && args[1].text == "run"
 }
 
 // judgeGitSetting judges the value of git -c.

@@ -123,6 +123,9 @@ const viewVerbs = " describe filter get head history info list ls search show st
 // behindSub returns the words that may mention a program: those that are no words of a known subcommand, and none
 // if it only shows something. It returns nil for all of them.
 func (p *program) behindSub(argv []word) (spoken []word) {
+	if !p.mentions {
+		return nil
+	}
 	if o := findOptions(argv[0].text[strings.LastIndexByte(argv[0].text, '/')+1:]); o == nil || o.groups == "" {
 		return nil
 	}

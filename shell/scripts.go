@@ -388,11 +388,7 @@ func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
 			continue
 		}
 		isPlain := func(words []word) bool { return r.arePlain(words, entry) }
-		if len(words) == 1 && isOneOf(words[0], []string{"node", "python", "python3", "ruby"}) {
-			for len(rest) > 1 && rest[0].known && strings.Contains(plainSwitches, " "+words[0]+"_"+rest[0].text+" ") {
-				rest = rest[1:]
-			}
-		}
+		rest = behindSwitches(words, rest)
 		if p, ok := findName(words[0]); len(words) == 1 && ok {
 			isFile := len(rest) > 0 && rest[0].known && !rest[0].mayFlag()
 			if p.kind == packages && isFile && hasName(downloads, rest[0].text) || p.kind == interprets && (!isFile || r.ownFile(rest[0].text) == "") {
@@ -475,41 +471,51 @@ var runnerFlags = []struct{ programs, own, plain string }{
 	{" nx ", "", " --file "},
 }
 
-// arePlain reports whether the words behind those of an entry decide nothing about which programs run.
-func (r *reader) arePlain(words []word, entry string) bool {
-	program, _, _ := strings.Cut(strings.TrimPrefix(entry, "npx "), " ")
-	own, plain := "", ""
+// flagsOfRunner returns the flags of a program in runnerFlags.
+func flagsOfRunner(program string) (own, plain string) {
 	for _, f := range runnerFlags {
 		if hasName(f.programs, program) {
 			own, plain = f.own, f.plain
 		}
 	}
+	return own, plain
+}
+
+// arePlain reports whether the words behind those of an entry decide nothing about which programs run.
+func (r *reader) arePlain(words []word, entry string) bool {
+	program, _, _ := strings.Cut(strings.TrimPrefix(entry, "npx "), " ")
+	own, plain := flagsOfRunner(program)
 	row := findOptions(program)
 	if p, ok := findName(program); ok && p.kind == interprets && row == nil {
 		row = &options{} // the flags are those of the file
 	}
 	for i := 0; i < len(words); i++ {
-		flag, value, attached := strings.Cut(words[i].text, "=")
-		file := word{text: value, known: true}
-		isOwn := words[i].known && hasName(own, flag)
-		if isOwn && !attached && i+1 < len(words) {
-			file = words[i+1]
-		}
-		switch {
-		case isOwn && r.ownPath(file) != "":
-			if !attached {
-				i++
-			}
-		case words[i].known && hasName(plain, flag) && !strings.ContainsAny(value, " \t\n;`$|&<>"):
-		case words[i].known && flag != "" && hasName(plain, flag+":") && !attached && i+1 < len(words) && words[i+1].known:
-			i++ // its value is data
-		case program == "pytest" && flag == "-p" && i+1 < len(words) && strings.HasPrefix(words[i+1].text, "no:"):
-			i++ // it loads less
-		case !isPlainArgument(words[i], row):
+		used, ok := r.skipFlag(words[i:], program, own, plain)
+		if !ok && !isPlainArgument(words[i], row) {
 			return false
 		}
+		i += used
 	}
 	return true
+}
+
+// skipFlag reports whether the first word is a flag of runnerFlags, and how many words behind it are its value.
+func (r *reader) skipFlag(words []word, program, own, plain string) (used int, ok bool) {
+	flag, value, attached := strings.Cut(words[0].text, "=")
+	behind := word{}
+	if len(words) > 1 {
+		behind = words[1]
+	}
+	switch {
+	case !words[0].known:
+		return 0, false
+	case hasName(own, flag) && attached:
+		return 0, r.ownPath(word{text: value, known: true}) != ""
+	case hasName(own, flag) && r.ownPath(behind) != "", flag != "" && hasName(plain, flag+":") && !attached && behind.known,
+		program == "pytest" && flag == "-p" && strings.HasPrefix(behind.text, "no:"): // which loads less
+		return 1, true
+	}
+	return 0, hasName(plain, flag) && !strings.ContainsAny(value, " \t\n;`$|&<>")
 }
 
 // behindRunner returns the index of the program behind "uv run" and its like, or 0.
@@ -528,6 +534,14 @@ func behindRunner(argv []word, runner string) (at int) {
 // plainSwitches are flags of interpreters in front of the file that they run.
 const plainSwitches = " node_--enable-source-maps node_--no-warnings node_--experimental-strip-types node_--trace-warnings node_--watch node_--inspect " +
 	"python_-u python_-B python_-I python_-s python3_-u python3_-B python3_-I python3_-s ruby_-w "
+
+// behindSwitches returns the words behind the plain switches of an interpreter.
+func behindSwitches(entry []string, rest []word) []word {
+	for len(entry) == 1 && len(rest) > 1 && rest[0].known && hasName(plainSwitches, entry[0]+"_"+rest[0].text) {
+		rest = rest[1:]
+	}
+	return rest
+}
 
 // consoles are files of frameworks that run what the words behind them say, as python manage.py flush does, and
 // inspect, which is no file: node inspect -e CODE.

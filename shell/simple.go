@@ -211,8 +211,7 @@ func (r *reader) step(j *job) (next *job) {
 	}
 	if !ok || isScript(first) || !row.shows(j.argv) {
 		trusted, spoken, inner := r.trusts(j.argv)
-		r.usesTrusted = r.usesTrusted || trusted || inner != nil
-		r.runsTrusted = r.runsTrusted || inner != nil || trusted && !r.onlyReads(j.argv)
+		r.noteTrusted(trusted, inner, j.argv)
 		if inner != nil {
 			return j.wrap(name, inner, true)
 		}
@@ -224,14 +223,13 @@ func (r *reader) step(j *job) (next *job) {
 			return nil
 		}
 	}
-	if isScript(first) && r.built[r.fullPath(first)] {
-		c := &r.script.calls[at]
-		c.trusted, c.mentions = true, true
-		r.ran = append(r.ran, first)
-		r.recordJob(j)
-		return nil
-	}
 	if isScript(first) {
+		if r.built[r.fullPath(first)] {
+			r.script.calls[at].trusted, r.script.calls[at].mentions = true, true
+			r.ran = append(r.ran, first)
+			r.recordJob(j)
+			return nil
+		}
 		if r.followPath(j) {
 			r.script.calls[at].followed = true
 			r.recordJob(j)
@@ -250,11 +248,15 @@ func (r *reader) step(j *job) (next *job) {
 	}
 	r.noteBuilt(name, j)
 	r.kind = row.kind
-	r.script.calls[len(r.script.calls)-1].mentions = row.mentions
-	if row.mentions {
-		r.script.calls[len(r.script.calls)-1].spoken = row.behindSub(j.argv)
-	}
+	c := &r.script.calls[len(r.script.calls)-1]
+	c.mentions, c.spoken = row.mentions, row.behindSub(j.argv)
 	return r.follow(name, row, j)
+}
+
+// noteTrusted notes whether the text uses a trusted runner, and whether that may run code of the project.
+func (r *reader) noteTrusted(trusted bool, inner, argv []word) {
+	r.usesTrusted = r.usesTrusted || trusted || inner != nil
+	r.runsTrusted = r.runsTrusted || inner != nil || trusted && !r.onlyReads(argv)
 }
 
 // onlyReads reports whether a trusted program is one of the harmless ones, as npx tsc.
