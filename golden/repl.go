@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
 )
 
@@ -18,7 +19,8 @@ func NewSteps(
 	s *host.Session, hook func(ctx context.Context, agent, event string) (out, stderr string, code int, err error),
 	ask func(context.Context, host.ApprovalRequest) (host.Answer, error),
 ) *Steps {
-	return &Steps{play{session: s, limit: maxCase, fullReport: true, hook: hook, approver: ask}}
+	noMore := func() []starhost.EventSpec { return nil } // than those of starhost
+	return &Steps{play{session: s, limit: maxCase, fullReport: true, hook: hook, approver: ask, known: noMore}}
 }
 
 // SetContext sets the context of the next steps and of everything that they call.
