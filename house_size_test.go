@@ -20,7 +20,7 @@ var sizes = map[string]int{
 	"builtins":         8140,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4480,
-	"cmd/starhost":     9870,
+	"cmd/starhost":     9875,
 	"decision":         4290, // 60 of them name the plugins of a set once
 	"editor/check":     790,
 	"editor/format":    170,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_715
+const maxSize = 108_720
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

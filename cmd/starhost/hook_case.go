@@ -20,7 +20,14 @@ const caseDeadline = 10 * time.Minute
 func caseHooks(
 	h *host.Host,
 ) func(ctx context.Context, agent, event string) (out, stderr string, code int, err error) {
-	p := hook.Plugins{Host: h, Options: hook.Options{States: &hook.States{Memory: hook.NewMemory(func(error) {})}}}
+	return answerHooks(hook.Plugins{Host: h, Options: hook.Options{States: &hook.States{Memory: hook.NewMemory(func(error) {})}}})
+}
+
+// answerHooks returns a function that gives the answers of starhost hook. Without states in p, each event is in a
+// session of its own, which has begun.
+func answerHooks(
+	p hook.Plugins,
+) func(ctx context.Context, agent, event string) (out, stderr string, code int, err error) {
 	return func(ctx context.Context, name, event string) (out, stderr string, code int, err error) {
 		agent := hook.AgentOf(name)
 		if agent == nil {

@@ -313,7 +313,7 @@ func (v *inspected) decide(ctx context.Context, agent, event string) (any, error
 			answer.Problem += "\n" + w.String()
 		}
 	}
-	answer.Out, answer.Stderr, answer.Code, err = caseHooks(set.Host)(ctx, agent, event)
+	answer.Out, answer.Stderr, answer.Code, err = answerHooks(hook.Plugins{Host: set.Host})(ctx, agent, event)
 	for _, pos := range ran {
 		answer.Ran = append(answer.Ran, round.fromHere(pos).String())
 	}
@@ -331,7 +331,7 @@ func (v *inspected) reachedBy(ctx context.Context, agent, event string) []report
 	}
 	defer set.Close()
 	r.Begin()
-	_, _, _, _ = caseHooks(set.Host)(ctx, agent, event) // the answer is not needed, because decide has it
+	_, _, _, _ = answerHooks(hook.Plugins{Host: set.Host})(ctx, agent, event) // the answer is not needed, because decide has it
 	return r.Files(v.path("."))
 }
 
