@@ -40,28 +40,6 @@ func TestSwapCompares(t *testing.T) {
 	}
 }
 
-// TestMovedValues checks that values move from a plugin's former owner to its owner, and that a key keeps the
-// value that the owner already has.
-func TestMovedValues(t *testing.T) {
-	kv := &effects.MemoryKV{}
-	for _, v := range [][3]string{{"p", "a", "1"}, {"p", "b", "2"}, {"p@/root", "b", "3"}} {
-		if err := kv.Set(t.Context(), v[0], v[1], json.RawMessage(v[2])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w := plugin(t, "store")
-	owner := &effects.Owner{Name: "p@/root", Former: "p"}
-	w.Store, w.Owner = kv, func() *effects.Owner { return owner }
-	for key, want := range map[string]string{"a": "1", "b": "3"} {
-		if got, _, err := w.StoreGet(t.Context(), key); string(got) != want || err != nil {
-			t.Errorf("%s: got %s, %v, want %s", key, got, err, want)
-		}
-		if _, ok, _ := kv.Get(t.Context(), "p", key); ok {
-			t.Errorf("%s: the former owner has it still", key)
-		}
-	}
-}
-
 // TestAttachmentInJournal checks that a journal records the attachment that a reference resolves to, and that
 // a file that begins with a NUL is an attachment.
 func TestAttachmentInJournal(t *testing.T) {

@@ -135,28 +135,15 @@ func (e storeEffect[T]) do(ctx context.Context, w *World) (none T, err error) {
 // call calls a function with the world's store, and gives the store's error a code.
 func (e storeEffect[T]) call(
 	ctx context.Context, w *World, f func(context.Context, KV) (T, error),
-) (none T, err error) {
+) (none T, _ error) {
 	if w.Store == nil {
 		return none, errorf("E0518", "there is no store here")
 	}
-	var reply T
-	err = w.moveValues(ctx)
-	if err == nil {
-		reply, err = f(ctx, w.Store)
-	}
-	if coded, ok := err.(*Error); ok || err == nil {
-		return reply, errorOrNil(coded)
+	reply, err := f(ctx, w.Store)
+	if _, isCoded := err.(*Error); isCoded || err == nil {
+		return reply, err
 	}
 	return none, errorf("E0518", "%s: %v", e.kind, err)
-}
-
-// errorOrNil returns e as an error. A nil *Error becomes a nil error, because an interface with a nil pointer
-// in it is not nil.
-func errorOrNil(e *Error) error {
-	if e == nil {
-		return nil
-	}
-	return e
 }
 
 // StoreGet returns the value that the plugin stored under a key; ok is false if there is none.

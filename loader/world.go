@@ -182,41 +182,10 @@ func (e *evaluation) owner() *effects.Owner {
 		}
 	}
 	o := &effects.Owner{Name: s.Name + "@" + cmp.Or(projectRoot(s.folderPath()), filepath.Dir(main))}
-	if e.isOnlyOwner() {
-		o.Former = s.Name
-	}
 	if !e.config.isVouched(s) {
 		o.Layer = "project"
 	}
 	return o
-}
-
-// isOnlyOwner reports whether only this plugin can have stored the values under its name alone, as
-// earlier versions did: it is of a trusted project, no other trusted project has a plugin of the
-// name, and the user has none.
-func (e *evaluation) isOnlyOwner() bool {
-	t, name := e.config.trustedFiles, e.source.Name
-	if !t.covers(e.source) || e.config.Grants[name] != nil {
-		return false
-	}
-	projects, err := TrustOptions{Getenv: e.config.options.Getenv}.List()
-	return err == nil && !slices.ContainsFunc(projects, func(p TrustedProject) bool {
-		return p.Folder != t.folder && p.mayHave(name)
-	})
-}
-
-// mayHave reports whether a project may have a plugin with a name.
-func (p *TrustedProject) mayHave(name string) bool {
-	if p.Path { // the list does not name the project's files
-		return true
-	}
-	for file := range p.Files {
-		dir, base := path.Split(file)
-		if base == name+".star" || base == mainFile && (path.Base(dir) == name || dir == "" && filepath.Base(p.Folder) == name) {
-			return true
-		}
-	}
-	return false
 }
 
 // rights returns the permissions that the plugin declares, and those that the config grants it. It also reads

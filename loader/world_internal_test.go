@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost/effects"
-	"github.com/starhost/starhost/fragments"
 )
 
 // grants parses permissions with blanks between them.
@@ -110,33 +109,5 @@ func TestProtectedBroken(t *testing.T) {
 	defer l.set.Close()
 	if diff := cmp.Diff([]string{"b.star", "starhost.toml"}, l.World.Protected); diff != "" {
 		t.Errorf("protected (-want +got):\n%s", diff)
-	}
-}
-
-// TestMayHave checks which projects may have stored the values of a plugin's name.
-func TestMayHave(t *testing.T) {
-	files := func(names ...string) map[string]fragments.Hash {
-		m := map[string]fragments.Hash{}
-		for _, name := range names {
-			m[name] = fragments.Hash{}
-		}
-		return m
-	}
-	for _, tt := range []struct {
-		project TrustedProject
-		want    bool
-	}{
-		{TrustedProject{Folder: "/p", Path: true}, true},
-		{TrustedProject{Folder: "/p"}, false},
-		{TrustedProject{Folder: "/p", Files: files("x/oncall.star")}, true},
-		{TrustedProject{Folder: "/p", Files: files("oncall/plugin.star")}, true},
-		{TrustedProject{Folder: "/p", Files: files("oncall/x/plugin.star", "oncall.md")}, false},
-		{TrustedProject{Folder: "/oncall", Files: files("plugin.star")}, true},
-		{TrustedProject{Folder: "/oncall", Files: files("x/plugin.star")}, false},
-		{TrustedProject{Folder: "/p", Files: files("plugin.star")}, false},
-	} {
-		if got := tt.project.mayHave("oncall"); got != tt.want {
-			t.Errorf("%+v: got %v", tt.project, got)
-		}
 	}
 }
