@@ -41,7 +41,7 @@ var sizes = map[string]int{
 	"scripts":          40,
 	"serve/decide":     550,
 	"serve/front":      560,
-	"serve/hook":       5190,
+	"serve/hook":       5060,
 	"serve/mcp":        2310,
 	"serve/metrics":    230,
 	"serve/neko":       800,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_637
+const maxSize = 108_510
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // Some agents run hooks in their own process. For them starhost ships a bridge: a program in the
@@ -71,5 +72,5 @@ func writeBridge(e *Event, v *verdict) (Answer, error) {
 // formatBridge returns the text of a bridge that runs a command line. second is the number of units of the
 // bridge's timeout that make a second.
 func formatBridge(text string, s Settings, second int) string {
-	return strings.NewReplacer("@COMMAND@", string(mustJSON(s.Command)), "@TIMEOUT@", strconv.Itoa(s.seconds()*second)).Replace(text)
+	return strings.NewReplacer("@COMMAND@", string(jsontext.Must(s.Command)), "@TIMEOUT@", strconv.Itoa(s.seconds()*second)).Replace(text)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // CanaryTool is a tool that no agent has. hook itself denies its calls after all guards loaded, so
@@ -20,13 +21,13 @@ const CanaryNote = "note "
 // Canary returns the agent's event for a call of [CanaryTool] in a folder. The answer repeats the nonce,
 // which shows that it belongs to this event.
 func (a *Agent) Canary(nonce, folder string) string {
-	return fillEvent(a.Agent.Canary, "starhost-canary", CanaryTool, mustJSON(map[string]string{"nonce": nonce}), folder)
+	return fillEvent(a.Agent.Canary, "starhost-canary", CanaryTool, jsontext.Must(map[string]string{"nonce": nonce}), folder)
 }
 
 // fillEvent returns the event that a form makes, with values in its places: see [agents.Agent].
 func fillEvent(form, session, tool string, args json.RawMessage, folder string) string {
-	return strings.NewReplacer("@SESSION@", string(mustJSON(session)), "@FOLDER@", string(mustJSON(folder)),
-		"@TOOL@", string(mustJSON(tool)), "@ARGS@", string(args)).Replace(form) + "\n"
+	return strings.NewReplacer("@SESSION@", string(jsontext.Must(session)), "@FOLDER@", string(jsontext.Must(folder)),
+		"@TOOL@", string(jsontext.Must(tool)), "@ARGS@", string(args)).Replace(form) + "\n"
 }
 
 // EventBefore returns the agent's event before a call of a tool, for a call that happened earlier. Nil
@@ -53,7 +54,7 @@ func (a *Agent) Example(command, folder string) string {
 	if a.Name == "windsurf" { // Windsurf has another event for commands
 		event = `{"agent_action_name":"pre_run_command","trajectory_id":@SESSION@,"tool_info":@ARGS@}`
 	}
-	return fillEvent(event, "example", tool, mustJSON(map[string]string{field: command}), folder)
+	return fillEvent(event, "example", tool, jsontext.Must(map[string]string{field: command}), folder)
 }
 
 // Canary returns the nonce of the event, if it is a call of [CanaryTool]. ok is false for any other event.

@@ -2,7 +2,6 @@ package hook
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,7 +14,7 @@ import (
 // 2 it reads standard error if there is no object (2.1.330, run on 2026-11-23).
 var claudeCode = &Agent{
 	Agent: agents.Find("claude-code"), HTTP: true, retainsContext: true, showsMessages: true,
-	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
+	nameOf: claudeForm.nameIn, toolEvent: "PreToolUse", members: claudeMembers,
 	read: readClaude, write: writeClaude, config: configClaude,
 	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
 }
@@ -26,50 +25,28 @@ var claudeMembers = []memberForm{
 	{kindTool, "tool_input", "{"}, {kindApprove, "session_id", `"`}, {kindApprove, "tool_input", "{"},
 }
 
-// readClaude decodes an event of Claude Code, or of an agent with its events. The kind of
-// SessionStart depends on its source.
+// claudeForm is the form of events of Claude Code, and of agents with its events.
+var claudeForm = &form{
+	event: "hook_event_name", session: "session_id", prompt: "prompt", tool: "tool_name", input: "tool_input",
+	callID: "tool_use_id", result: "tool_response", duration: "duration_ms", reply: "last_assistant_message",
+}
+
+// readClaude decodes an event. The kind of SessionStart depends on its source.
 func readClaude(a *Agent, payload []byte) (*Event, error) {
-	var in struct {
-		Name     string          `json:"hook_event_name"`
-		Session  string          `json:"session_id"`
-		Source   string          `json:"source"`
-		Reason   json.RawMessage `json:"reason"`
-		Prompt   string          `json:"prompt"`
-		Tool     string          `json:"tool_name"`
-		Input    json.RawMessage `json:"tool_input"`
-		CallID   string          `json:"tool_use_id"`
-		Response json.RawMessage `json:"tool_response"`
-		Error    string          `json:"error"`
-		Duration float64         `json:"duration_ms"`
-		Last     string          `json:"last_assistant_message"`
-	}
-	all, err := readObject(payload, &in)
+	e, err := claudeForm.read(a, payload)
 	if err != nil {
 		return nil, err
 	}
-	if in.Name == "" {
-		return nil, errors.New("the event has no hook_event_name")
-	}
-	k, _ := a.kindOf(in.Name)
-	e := &Event{
-		kind: k, name: in.Name, session: in.Session, prompt: in.Prompt,
-		tool: in.Tool, args: in.Input, callID: in.CallID, result: resultText(in.Response), duration: int(in.Duration),
-		response: in.Last, raw: all,
-	}
-	switch {
-	case in.Name == "SessionStart" && in.Source == "compact":
+	all := object(e.raw)
+	switch source := all.textField("source"); {
+	case e.name == "SessionStart" && source == "compact":
 		e.kind = kindCompact
-	case in.Name == "SessionStart" && in.Source == "clear":
+	case e.name == "SessionStart" && source == "clear":
 		e.kind, e.clear = kindEnd, true
-	case in.Name == "SessionEnd":
+	case e.name == "SessionEnd":
 		e.clear = all.textField("reason") == "clear"
-	case (e.kind == kindTool || e.kind == kindApprove) && in.Tool == "":
-		return nil, fmt.Errorf("%s has no tool_name", in.Name)
-	case (e.kind == kindTool || e.kind == kindApprove) && !isObjectOrNull(in.Input):
-		return nil, errors.New("the event is not as documented: tool_input: want an object")
-	}
-	if in.Name == "PostToolUseFailure" {
-		e.result, e.isError = in.Error, true
+	case e.name == "PostToolUseFailure":
+		e.result, e.isError = all.textField("error"), true
 	}
 	return e, nil
 }

@@ -14,7 +14,7 @@ import (
 // reason of a block.
 var codex = &Agent{
 	Agent: agents.Find("codex"), retainsContext: true, showsMessages: true,
-	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
+	nameOf: claudeForm.nameIn, toolEvent: "PreToolUse", members: claudeMembers,
 	read: readClaude, write: writeCodex,
 	config: nestedSettings{
 		guards: "UserPromptSubmit PreToolUse PermissionRequest", others: "PostToolUse PostCompact Stop SessionEnd",

@@ -47,7 +47,7 @@ var copilotSigns = []struct{ field, event string }{
 // documentation shows.
 func copilotName(all object) string {
 	if all["hook_event_name"] != nil {
-		return hookEventName(all)
+		return claudeForm.nameIn(all)
 	}
 	if all["error"] != nil && all["toolName"] != nil {
 		return "postToolUseFailure"

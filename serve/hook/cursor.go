@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // cursor is Anysphere's editor with its agent. It can ask a person only about shell commands and tools of
@@ -66,7 +67,7 @@ func (o object) pick(names ...string) json.RawMessage {
 			picked[name] = o[name]
 		}
 	}
-	return mustJSON(picked)
+	return jsontext.Must(picked)
 }
 
 // wantText returns an error unless a member is a string.
@@ -119,7 +120,7 @@ func writeCursor(e *Event, v *verdict) (Answer, error) {
 	if v.block {
 		return e.agent.blockingAnswer(out, v.reason), nil
 	}
-	return Answer{Out: string(mustJSON(out)) + "\n"}, nil
+	return Answer{Out: string(jsontext.Must(out)) + "\n"}, nil
 }
 
 // cursorDecision adds the decision about a tool call.

@@ -2,7 +2,6 @@ package hook
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/internal/shellwords"
@@ -78,6 +77,5 @@ func writeDockerMCP(e *Event, v *verdict) (Answer, error) {
 }
 
 func configDockerMCP(s Settings) string {
-	spec := "before:exec:" + quoteCommand(s.Command)
-	return strings.Join([]string{"docker mcp gateway run --interceptor", shellwords.Quote(spec)}, " ") + "\n"
+	return "docker mcp gateway run --interceptor " + shellwords.Quote("before:exec:"+quoteCommand(s.Command)) + "\n"
 }

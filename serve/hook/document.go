@@ -3,7 +3,6 @@ package hook
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/starhost/starhost/internal/jsontext"
 )
@@ -39,39 +38,4 @@ func readDocument(text string) (*document, bool) {
 		out.tooLarge = fmt.Errorf("more than %d values", maxValues)
 	}
 	return out, err == nil
-}
-
-// An edit replaces a part of a text.
-type edit struct {
-	start, end int
-	text       []byte
-}
-
-// setMember returns the edit that sets a member of an object. If the member is missing, the edit adds it.
-func (d *document) setMember(object int, name string, value []byte) edit {
-	if i := d.Member(object, name); i != noNode {
-		start, end := d.Span(i)
-		return edit{start, end, value}
-	}
-	_, end := d.Span(object)
-	member := slices.Concat(mustJSON(name), []byte(":"), value)
-	for range d.Members(object) {
-		member = append([]byte(","), member...)
-		break
-	}
-	return edit{end - 1, end - 1, member}
-}
-
-// appendEdited appends the text of a value with edits made in it. The edits must not overlap.
-func (d *document) appendEdited(to []byte, i int, edits []edit) []byte {
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
-	from, end := d.Span(i)
-	for n, e := range edits {
-		to = append(to, d.Text[from:e.start]...)
-		if n > 0 && e.start == e.end && e.start == edits[n-1].start && e.text[0] != ',' {
-			to = append(to, ',') // a comma before the second member that edits add to an empty object
-		}
-		to, from = append(to, e.text...), e.end
-	}
-	return append(to, d.Text[from:end]...)
 }

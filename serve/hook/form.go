@@ -18,7 +18,7 @@ type form struct {
 	workspace                                          string // a text, or a list whose first text counts
 	input                                              string // the arguments of the call
 	result, failure                                    string // values; failure is the message of a call that failed
-	duration                                           string // in milliseconds
+	duration                                           string // in milliseconds, with or without a fraction
 	isAnyInput                                         bool   // true if the arguments may also be a text or a list
 }
 
@@ -34,9 +34,11 @@ func (f *form) read(a *Agent, payload []byte) (*Event, error) {
 	e := &Event{
 		name: m.text(f.event), session: m.text(f.session), model: m.text(f.model), prompt: m.text(f.prompt),
 		response: m.text(f.reply), tool: m.text(f.tool), callID: m.text(f.callID), workspace: m.firstText(f.workspace),
-		args: m.raw(f.input), result: resultText(m.raw(f.result)), duration: int(m.doc.IntegerAt(m.find(f.duration))),
-		raw: m.all,
+		args: m.raw(f.input), result: resultText(m.raw(f.result)), raw: m.all,
 	}
+	var duration float64
+	_ = json.Unmarshal(m.raw(f.duration), &duration) // another type says nothing
+	e.duration = int(duration)
 	if failure := m.raw(f.failure); len(failure) > 0 && string(failure) != "null" {
 		e.result, e.isError = resultText(failure), true
 	}
@@ -125,7 +127,7 @@ func (m *members) raw(names string) json.RawMessage { return m.doc.CopyAt(m.find
 func (m *members) text(names string) string {
 	i := m.find(names)
 	if i != noNode && !m.doc.HasKind(i, jsontext.String) && m.doc.TextAt(i) != "null" {
-		m.fail("%s: want a string", names)
+		m.fail("%s: %s", names, jsontext.Explain(json.Unmarshal([]byte(m.doc.TextAt(i)), new(string))))
 	}
 	return m.doc.StringAt(i)
 }

@@ -8,56 +8,36 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // hermes is Nous Research's agent. It does not store added context in its conversation, and it
 // cannot ask a person about a tool call.
 var hermes = &Agent{
 	Agent:  agents.Find("hermes"),
-	nameOf: hookEventName, toolEvent: "pre_tool_call",
+	nameOf: hermesForm.nameIn, toolEvent: "pre_tool_call",
 	members: []memberForm{{kindPrompt, "extra", "{"}, {kindTool, "tool_input", "{n"}, {kindTool, "extra", "{"}},
 	read:    readHermes, write: writeHermes, config: configHermes,
 	intro: "~/.hermes/config.yaml",
 }
 
+var hermesForm = &form{
+	event: "hook_event_name", session: "session_id", prompt: "extra.user_message", model: "extra.model",
+	tool: "tool_name", input: "tool_input", callID: "extra.tool_call_id", result: "extra.result",
+	duration: "extra.duration_ms", reply: "extra.assistant_response",
+}
+
 func readHermes(a *Agent, payload []byte) (*Event, error) {
-	var in struct {
-		Name    string          `json:"hook_event_name"`
-		Session string          `json:"session_id"`
-		Tool    string          `json:"tool_name"`
-		Input   json.RawMessage `json:"tool_input"`
-		Extra   struct {
-			Words    string          `json:"user_message"`
-			Model    string          `json:"model"`
-			History  json.RawMessage `json:"conversation_history"`
-			Response string          `json:"assistant_response"`
-			CallID   string          `json:"tool_call_id"`
-			Result   json.RawMessage `json:"result"`
-			Duration float64         `json:"duration_ms"`
-		} `json:"extra"`
-	}
-	all, err := readObject(payload, &in)
+	e, err := hermesForm.read(a, payload)
 	if err != nil {
 		return nil, err
 	}
-	if in.Name == "" {
-		return nil, errors.New("the event has no hook_event_name")
-	}
-	k, _ := a.kindOf(in.Name)
-	if k == kindTool && in.Tool == "" {
-		return nil, fmt.Errorf("%s has no tool_name", in.Name)
-	}
-	if k == kindTool && !isObjectOrNull(in.Input) {
-		return nil, errors.New("the event is not as documented: tool_input: want an object")
-	}
-	x := &in.Extra
-	e := &Event{
-		kind: k, name: in.Name, session: in.Session,
-		prompt: x.Words, model: x.Model, tool: in.Tool, args: in.Input, callID: x.CallID,
-		result: resultText(x.Result), duration: int(x.Duration), response: x.Response, raw: all,
+	var extra object
+	if json.Unmarshal(e.raw["extra"], &extra) != nil && e.raw["extra"] != nil {
+		return nil, errors.New("the event is not as documented: extra: want an object")
 	}
 	if e.kind == kindPrompt {
-		e.history, err = hermesHistory(x.History, x.Words)
+		e.history, err = hermesHistory(extra["conversation_history"], e.prompt)
 	}
 	return e, err
 }
@@ -107,7 +87,7 @@ func configHermes(s Settings) string {
 	var b strings.Builder
 	b.WriteString("hooks:\n")
 	for _, event := range []string{"pre_llm_call", "pre_tool_call", "post_tool_call", "post_llm_call", "on_session_reset", "on_session_finalize"} {
-		fmt.Fprintf(&b, "  %s:\n    - command: %s\n      timeout: %d\n", event, mustJSON(quoteCommand(s.Command)), s.seconds())
+		fmt.Fprintf(&b, "  %s:\n    - command: %s\n      timeout: %d\n", event, jsontext.Must(quoteCommand(s.Command)), s.seconds())
 		if event == "pre_tool_call" && !s.FailOpen {
 			b.WriteString("      fail_closed: true\n")
 		}

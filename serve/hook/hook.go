@@ -273,9 +273,6 @@ func (e *Event) IsRefusable() bool {
 		e.kind == kindApprove
 }
 
-// hookEventName returns the member hook_event_name, which names the event in most agents.
-func hookEventName(all object) string { return all.textField("hook_event_name") }
-
 // Workspace returns the folder that the agent works in, or "" if the event names none.
 func (e *Event) Workspace() string { return e.workspace }
 

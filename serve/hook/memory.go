@@ -82,26 +82,37 @@ func (m *Memory) Len() int {
 	return m.byUse.Len()
 }
 
-// lock waits until no other event has the session.
-func (m *Memory) lock(ctx context.Context, name string) (unlock func(), err error) {
+// enter counts an event that uses or holds a session, or waits for it, until leave. Then the session goes if no
+// event needs it any more and isOver says so.
+func (m *Memory) enter(name string, isOver func(*memorySession) bool) (s *memorySession, leave func()) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	e := m.session(name)
-	s := e.Value.(*memorySession)
+	s = e.Value.(*memorySession)
 	s.users++
-	m.mu.Unlock()
-	leave := func() {
+	return s, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if s.users--; s.users == 0 && s.text == nil && s.had == nil && s.calls == nil {
+		if s.users--; s.users == 0 && isOver(s) {
 			m.drop(e)
 		}
 	}
+}
+
+// errBusy returns the error of an event that waited for its session until the end of ctx.
+func errBusy(ctx context.Context) error {
+	return fmt.Errorf("the session is busy with an earlier event: %w", context.Cause(ctx))
+}
+
+// lock waits until no other event has the session.
+func (m *Memory) lock(ctx context.Context, name string) (unlock func(), err error) {
+	s, leave := m.enter(name, func(s *memorySession) bool { return s.text == nil && s.had == nil && s.calls == nil })
 	select {
 	case s.slot <- struct{}{}:
 		return func() { <-s.slot; leave() }, nil
 	case <-ctx.Done():
 		leave()
-		return nil, fmt.Errorf("the session is busy with an earlier event: %w", context.Cause(ctx))
+		return nil, errBusy(ctx)
 	}
 }
 
@@ -124,34 +135,23 @@ func (m *Memory) hold(ctx context.Context, name string) (release func(), err err
 	if m == nil || m.shared == nil {
 		return func() {}, nil
 	}
-	m.mu.Lock()
-	e := m.session(name)
-	s := e.Value.(*memorySession)
-	s.users++
-	m.mu.Unlock()
-	leave := func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if s.users--; s.users == 0 {
-			m.drop(e)
-		}
-	}
-	busy := func() error {
-		leave()
-		return fmt.Errorf("the session is busy with an earlier event: %w", context.Cause(ctx))
-	}
+	s, leave := m.enter(name, func(*memorySession) bool { return true })
 	select {
 	case s.held <- struct{}{}:
 	case <-ctx.Done():
-		return func() {}, busy()
+		leave()
+		return func() {}, errBusy(ctx)
+	}
+	giveUp := func(err error) (func(), error) {
+		<-s.held
+		leave()
+		return func() {}, err
 	}
 	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		record, taken, err := m.shared.Take(ctx, name, m.holder, m.lease)
 		switch {
 		case err != nil:
-			<-s.held
-			leave()
-			return func() {}, err
+			return giveUp(err)
 		case taken:
 			err = m.setRecord(s, record)
 			return func() {
@@ -165,8 +165,7 @@ func (m *Memory) hold(ctx context.Context, name string) (release func(), err err
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			<-s.held
-			return func() {}, busy()
+			return giveUp(errBusy(ctx))
 		}
 	}
 }

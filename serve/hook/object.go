@@ -61,19 +61,8 @@ func (o object) textField(name string) (s string) {
 func (o object) withValue(key string, value any) object {
 	next := make(object, len(o)+1)
 	maps.Copy(next, o)
-	next[key] = mustJSON(value)
+	next[key] = jsontext.Must(value)
 	return next
-}
-
-// mustJSON returns the JSON of a value. It does not escape what only HTML needs escaped, but escapes the
-// characters that terminals obey. It panics if the value has no JSON form, so callers pass only values that
-// always have one.
-func mustJSON(v any) json.RawMessage {
-	raw, err := jsontext.Encode(v)
-	if err != nil {
-		panic(err)
-	}
-	return json.RawMessage(texttable.Escape(string(raw)))
 }
 
 // jsonAnswer returns an answer with one JSON object on standard output. For an empty object, the output is
@@ -82,7 +71,7 @@ func jsonAnswer(o map[string]any) Answer {
 	if len(o) == 0 {
 		return Answer{}
 	}
-	return Answer{Out: string(mustJSON(o)) + "\n"}
+	return Answer{Out: string(jsontext.Must(o)) + "\n"}
 }
 
 // blockingAnswer returns an answer that blocks, in three forms: JSON on standard output, the reason on
@@ -144,7 +133,7 @@ func quoteCommand(argv []string) string {
 // formatSettings encodes a value as indented JSON for a settings file.
 func formatSettings(v any) string {
 	var b bytes.Buffer
-	_ = json.Indent(&b, mustJSON(v), "", "  ") // no error, because the JSON is valid
+	_ = json.Indent(&b, jsontext.Must(v), "", "  ") // no error, because the JSON is valid
 	return b.String() + "\n"
 }
 

@@ -289,24 +289,16 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 
 // A picoMethod answers the requests with one method. The verdict is the decision about a tool call before the
 // call runs; other methods return nil.
-type picoMethod func(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error)
-
-// withoutVerdict makes a picoMethod of a function that decides about no tool call.
-func withoutVerdict(answer func(context.Context, *picoConn, *picoSession, *request) (picoAnswer, error)) picoMethod {
-	return func(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error) {
-		a, err := answer(ctx, p, s, r)
-		return a, nil, err
-	}
-}
+type picoMethod func(ctx context.Context, p *picoConn, s *picoSession, r *request) (string, *verdict, error)
 
 // picoMethods lists the methods that reach plugins.
 var picoMethods = map[string]picoMethod{
-	"hook.before_llm":    withoutVerdict(beforeLLM),
-	"hook.after_llm":     withoutVerdict(afterLLM),
+	"hook.before_llm":    beforeLLM,
+	"hook.after_llm":     afterLLM,
 	"hook.before_tool":   beforeTool,
-	"hook.after_tool":    withoutVerdict(afterTool),
-	"hook.approve_tool":  withoutVerdict(approveTool),
-	"hook.runtime_event": withoutVerdict(runtimeEvent),
+	"hook.after_tool":    afterTool,
+	"hook.approve_tool":  approveTool,
+	"hook.runtime_event": runtimeEvent,
 }
 
 // askPlugins answers a request that need not wait any more.

@@ -1,44 +1,40 @@
 package hook
 
-import "fmt"
+import (
+	"fmt"
 
-// A picoAnswer appends the JSON result that answers a request.
-type picoAnswer func(to []byte) []byte
-
-// textAnswer returns an answer with a fixed text.
-func textAnswer(s string) picoAnswer { return func(to []byte) []byte { return append(to, s...) } }
+	"github.com/starhost/starhost/internal/jsontext"
+)
 
 // fieldsAnswer returns an answer with a few fields.
-func fieldsAnswer(fields map[string]any) picoAnswer { return textAnswer(string(mustJSON(fields))) }
+func fieldsAnswer(fields map[string]any) string { return string(jsontext.Must(fields)) }
 
 // modifyAnswer returns the answer that replaces a part (the request, call, response or result) by the
 // parameters of the request with edits made in them.
-func (r *request) modifyAnswer(part string, edits []edit) picoAnswer {
-	return func(to []byte) []byte {
-		to = append(append(append(to, `{"action":"modify","`...), part...), `":`...)
-		return append(r.appendEdited(to, r.params, edits), '}')
-	}
+func (r *request) modifyAnswer(part string, edits *jsontext.Edits) string {
+	return `{"action":"modify","` + part + `":` + edits.TextAt(r.params) + "}"
 }
 
+// edit returns no edits of the request yet.
+func (r *request) edit() *jsontext.Edits { return jsontext.NewEdits(&r.Document) }
+
 // passAnswer is the answer that changes nothing.
-var passAnswer = textAnswer(`{"action":"continue"}`)
+const passAnswer = `{"action":"continue"}`
 
 // refusalAnswers has the answer that refuses a request, for each method whose requests starhost can refuse.
-var refusalAnswers = map[string]func(reason string) picoAnswer{
-	"hook.before_llm": func(reason string) picoAnswer {
-		return fieldsAnswer(map[string]any{"action": "abort_turn", "reason": reason})
-	},
-	"hook.before_tool": func(reason string) picoAnswer {
-		return fieldsAnswer(map[string]any{"action": "deny_tool", "reason": reason})
-	},
-	"hook.approve_tool": func(reason string) picoAnswer {
-		return fieldsAnswer(map[string]any{"approved": false, "reason": reason})
-	},
+var refusalAnswers = map[string]func(reason string) string{
+	"hook.before_llm":   refusing("action", "abort_turn"),
+	"hook.before_tool":  refusing("action", "deny_tool"),
+	"hook.approve_tool": refusing("approved", false),
+}
+
+func refusing(member string, value any) func(reason string) string {
+	return func(reason string) string { return fieldsAnswer(map[string]any{member: value, "reason": reason}) }
 }
 
 // answerWithoutPlugins returns the answer if no plugin decides. If refusal is nil, the answer lets the
 // request pass; otherwise it refuses the request.
-func (r *request) answerWithoutPlugins(refusal error) picoAnswer {
+func (r *request) answerWithoutPlugins(refusal error) string {
 	refuse := refusalAnswers[r.method]
 	switch {
 	case refusal != nil && refuse != nil:
@@ -51,7 +47,7 @@ func (r *request) answerWithoutPlugins(refusal error) picoAnswer {
 
 // reply writes an answer, unless the request has one already. v is the decision about a call before it runs;
 // nil for other requests.
-func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) {
+func (p *picoConn) reply(r *request, a string, v *verdict) {
 	if r.isAnswered.CompareAndSwap(false, true) {
 		p.recordAnswered(r, p.send(r, a, v))
 	}
@@ -72,7 +68,7 @@ func (p *picoConn) recordAnswered(r *request, v *verdict) {
 // the call, or ends the turn if PicoClaw would use a request, reply or result that plugins changed.
 // If the answer only adds context, the request passes without it. send returns the verdict that PicoClaw
 // got.
-func (p *picoConn) send(r *request, a picoAnswer, v *verdict) *verdict {
+func (p *picoConn) send(r *request, a string, v *verdict) *verdict {
 	if r.isNotification() {
 		return nil
 	}
@@ -111,8 +107,8 @@ func (p *picoConn) replyError(r *request, code int, message string) {
 }
 
 // composeMessage returns the message that answers a request.
-func (r *request) composeMessage(what string, a picoAnswer) []byte {
-	return append(a([]byte(`{"jsonrpc":"2.0","id":`+r.id+`,"`+what+`":`)), "}\n"...)
+func (r *request) composeMessage(what string, a string) []byte {
+	return []byte(`{"jsonrpc":"2.0","id":` + r.id + `,"` + what + `":` + a + "}\n")
 }
 
 // writeLine writes a message without a buffer.

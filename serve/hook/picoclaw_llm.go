@@ -14,6 +14,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -25,7 +26,6 @@ type picoSession struct {
 
 	session  *host.Session // nil until a request reaches plugins
 	system   string        // the agent's own system text
-	offer    picoOffer     // the tools that the agent offers
 	turn     *host.Turn    // nil between turns
 	turnText picoTurnText
 }
@@ -170,35 +170,17 @@ func (q *picoRequest) findMessages(c *conversation) {
 	q.system = strings.TrimSpace(strings.Join(system, "\n\n"))
 }
 
-// A picoOffer is the list of tools that the agent offers to the model. Most requests repeat the list of the
-// request before, so a session stores the list decoded.
-type picoOffer struct {
-	text  string // the JSON of the list
-	tools []starhost.Tool
-}
-
 // offeredTools returns the agent's tools under the names that plugins see. It omits a tool without a name.
-func (s *picoSession) offeredTools(q *picoRequest) []starhost.Tool {
-	text := q.TextAt(q.Member(q.params, "tools"))
-	if text == s.offer.text {
-		return s.offer.tools
-	}
-	s.offer = picoOffer{text: strings.Clone(text)} // cloned, because text shares the memory of the line
-	if text == "" {
-		return nil
-	}
-	d, _ := readDocument(s.offer.text) // no error, because the whole request was valid
-	list := d.Elements(0)
-	s.offer.tools = make([]starhost.Tool, 0, len(list))
-	for _, t := range list {
-		f := d.Member(t, "function")
-		if name := d.toolName(t); name != "" {
-			s.offer.tools = append(s.offer.tools, starhost.Tool{
-				Name: name, Description: d.StringAt(d.Member(f, "description")), Parameters: d.CopyAt(d.Member(f, "parameters")),
+func (q *picoRequest) offeredTools() (tools []starhost.Tool) {
+	for _, t := range q.Elements(q.Member(q.params, "tools")) {
+		f := q.Member(t, "function")
+		if name := q.toolName(t); name != "" {
+			tools = append(tools, starhost.Tool{
+				Name: name, Description: q.StringAt(q.Member(f, "description")), Parameters: q.CopyAt(q.Member(f, "parameters")),
 			})
 		}
 	}
-	return s.offer.tools
+	return tools
 }
 
 // toolName returns the name that plugins see of a tool in the agent's list.
@@ -207,10 +189,10 @@ func (d *document) toolName(tool int) string {
 }
 
 // beforeLLM gathers context for the user's last message.
-func beforeLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
+func beforeLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (string, *verdict, error) {
 	q, err := readPicoRequest(r)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	s.openSession(p, r.session)
 	first, err := s.enterTurn(ctx, r.turn, q)
@@ -223,15 +205,15 @@ func beforeLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (pi
 		return abortAnswer(err)
 	}
 	s.turnText.addPrompt(prompt, q, first)
-	return p.rewriteRequest(s, q, prompt), nil
+	return p.rewriteRequest(s, q, prompt), nil, nil
 }
 
 // abortAnswer returns the answer that ends the turn, if err is a plugin's abort. Otherwise it returns err.
-func abortAnswer(err error) (picoAnswer, error) {
+func abortAnswer(err error) (string, *verdict, error) {
 	if aborted, ok := errors.AsType[*host.AbortError](err); ok {
-		return refusalAnswers["hook.before_llm"](abortReason(aborted)), nil
+		return refusalAnswers["hook.before_llm"](abortReason(aborted)), nil, nil
 	}
-	return nil, err
+	return "", nil, err
 }
 
 // enterTurn begins a turn, or continues the open one if the request belongs to it. first says whether the
@@ -244,7 +226,7 @@ func (s *picoSession) enterTurn(ctx context.Context, id string, q *picoRequest) 
 		return false, nil
 	}
 	s.endTurn(ctx)
-	tools := s.offeredTools(q)
+	tools := q.offeredTools()
 	s.system = cmp.Or(q.system, s.system)
 	*said = picoTurnText{id: id, place: q.place, words: q.words, text: q.words}
 	for i := range tools {
@@ -283,29 +265,31 @@ func mediaURL(a *fragments.Attachment) string {
 
 // rewriteRequest returns the answer that changes a request as plugins have decided. The answer contains the
 // whole request, because PicoClaw replaces its own request by it.
-func (p *picoConn) rewriteRequest(s *picoSession, q *picoRequest, prompt *host.Prompt) picoAnswer {
-	edits := p.editMessage(s, q, prompt)
+func (p *picoConn) rewriteRequest(s *picoSession, q *picoRequest, prompt *host.Prompt) string {
+	edits := q.edit()
+	p.editMessage(s, q, prompt, edits)
 	q.mayPass = s.turnText.endsWithWords && s.turn.UserWords() == q.words
-	if prompt.Model != q.model {
+	set := func(name string, value []byte) {
 		q.mayPass = false
-		edits = append(edits, q.setMember(q.params, "model", mustJSON(prompt.Model)))
+		edits.SetMember(q.params, name, string(value))
+	}
+	if prompt.Model != q.model {
+		set("model", jsontext.Must(prompt.Model))
 	}
 	if !bytes.Equal(prompt.Options, q.options) {
-		q.mayPass = false
-		edits = append(edits, q.setMember(q.params, "options", prompt.Options))
+		set("options", prompt.Options)
 	}
 	if tools, fewer := s.turnText.remainingTools(q, prompt.Tools); fewer {
-		q.mayPass = false
-		edits = append(edits, q.setMember(q.params, "tools", tools))
+		set("tools", tools)
 	}
-	if len(edits) == 0 {
+	if edits.IsEmpty() {
 		return passAnswer
 	}
 	return q.modifyAnswer("request", edits)
 }
 
-// editMessage returns the edits of the user's last message that add the turn's context and attachments.
-func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *host.Prompt) []edit {
+// editMessage adds the turn's context and attachments to the user's last message.
+func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *host.Prompt, edits *jsontext.Edits) {
 	system, ok := strings.CutSuffix(prompt.System, s.system)
 	if !ok {
 		p.Warn("hook.before_llm: a plugin changed the system text, which stays as it is")
@@ -313,35 +297,33 @@ func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *host.Prom
 	}
 	text := texttable.JoinSome("\n\n", strings.TrimSpace(system), s.turnText.text)
 	if text == q.words && len(s.turnText.media) == 0 {
-		return nil
+		return
 	}
 	if q.last == noNode {
 		p.Warn("hook.before_llm: there is no message of the user, so context is left out")
-		return nil
+		return
 	}
-	edits := []edit{q.setMember(q.last, "content", mustJSON(text))}
+	edits.SetMember(q.last, "content", string(jsontext.Must(text)))
 	if len(s.turnText.media) > 0 {
 		media := []json.RawMessage{}
 		for _, m := range q.Elements(q.Member(q.last, "media")) {
 			media = append(media, q.CopyAt(m))
 		}
 		for _, url := range s.turnText.media {
-			media = append(media, mustJSON(url))
+			media = append(media, jsontext.Must(url))
 		}
-		edits = append(edits, q.setMember(q.last, "media", mustJSON(media)))
+		edits.SetMember(q.last, "media", string(jsontext.Must(media)))
 	}
-	return edits
 }
 
 // remainingTools returns the JSON of the agent's tools without those that plugins removed. fewer says whether
 // plugins removed any.
 func (t *picoTurnText) remainingTools(q *picoRequest, left []starhost.Tool) (tools []byte, fewer bool) {
-	var gone []string
-	for _, name := range t.tools {
-		if !hasTool(left, name) {
-			gone = append(gone, name)
-		}
+	stays := map[string]bool{}
+	for i := range left {
+		stays[left[i].Name] = true
 	}
+	gone := slices.DeleteFunc(slices.Clone(t.tools), func(name string) bool { return stays[name] })
 	if len(gone) == 0 {
 		return nil, false
 	}
@@ -352,26 +334,15 @@ func (t *picoTurnText) remainingTools(q *picoRequest, left []starhost.Tool) (too
 			remaining = append(remaining, q.CopyAt(tool))
 		}
 	}
-	return mustJSON(remaining), len(remaining) < len(list)
-}
-
-// hasTool reports whether a list has a tool with a name. It does not use slices.ContainsFunc, which would
-// copy each tool.
-func hasTool(tools []starhost.Tool, name string) bool {
-	for i := range tools {
-		if tools[i].Name == name {
-			return true
-		}
-	}
-	return false
+	return jsontext.Must(remaining), len(remaining) < len(list)
 }
 
 // afterLLM fires post_llm_call for the model's answer. It never changes an answer that asks for tools,
 // because PicoClaw would read the changed calls without their names.
-func afterLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
+func afterLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (string, *verdict, error) {
 	response := r.Member(r.params, "response")
 	if !r.HasKind(response, objectNode) {
-		return nil, errShape
+		return "", nil, errShape
 	}
 	usage := r.Member(response, "usage")
 	reply := starhost.Reply{
@@ -386,12 +357,14 @@ func afterLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (pic
 	case err != nil:
 		return abortAnswer(err)
 	case text == reply.Content:
-		return passAnswer, nil
+		return passAnswer, nil, nil
 	case len(reply.ToolCalls) > 0:
 		p.Warn(r.method + ": a plugin changed a reply that asks for tools, which stays as it is")
-		return passAnswer, nil
+		return passAnswer, nil, nil
 	}
-	return r.modifyAnswer("response", []edit{r.setMember(response, "content", mustJSON(text))}), nil
+	edits := r.edit()
+	edits.SetMember(response, "content", string(jsontext.Must(text)))
+	return r.modifyAnswer("response", edits), nil, nil
 }
 
 // hearReply fires post_llm_call, and returns the text of the reply after that. A reply without tool calls
@@ -422,9 +395,9 @@ func (s *picoSession) hearReply(ctx context.Context, p *picoConn, r *request, re
 }
 
 // runtimeEvent ends the open turn when PicoClaw announces the turn's end.
-func runtimeEvent(ctx context.Context, _ *picoConn, s *picoSession, r *request) (picoAnswer, error) {
+func runtimeEvent(ctx context.Context, _ *picoConn, s *picoSession, r *request) (string, *verdict, error) {
 	if strings.HasSuffix(r.param("kind"), "turn.end") && (r.turn == "" || r.turn == s.turnText.id) {
 		s.endTurn(ctx)
 	}
-	return passAnswer, nil
+	return passAnswer, nil, nil
 }

@@ -24,7 +24,7 @@ func toolCallEvent(p *picoConn, r *request, name string) *starhost.Event {
 
 // beforeTool asks the guards and, if a person must agree, the hooks that approve calls. If none of these
 // decides, it denies the call, because PicoClaw cannot ask a person.
-func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error) {
+func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (string, *verdict, error) {
 	if r.param("tool") == CanaryTool && p.Canary != nil {
 		if nonce, ok := canaryNonce(r.CopyAt(r.Member(r.params, "arguments"))); ok {
 			if reason := p.denyCanary(nonce); reason != "" {
@@ -41,7 +41,7 @@ func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (p
 	})
 	switch {
 	case err != nil:
-		return nil, nil, err
+		return "", nil, err
 	case v.answer != nil:
 		return fieldsAnswer(map[string]any{"action": "respond", "result": picoResult(v.answer)}), v, nil
 	case v.stop:
@@ -53,7 +53,9 @@ func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (p
 		v.block, v.reason = true, describeMissingPerson(v.reason)
 		return refusalAnswers[r.method](v.reason), v, nil
 	case v.args != nil:
-		return r.modifyAnswer("call", []edit{r.setMember(r.params, "arguments", v.args)}), v, nil
+		edits := r.edit()
+		edits.SetMember(r.params, "arguments", string(v.args))
+		return r.modifyAnswer("call", edits), v, nil
 	}
 	return passAnswer, v, nil
 }
@@ -116,9 +118,9 @@ func (r *request) arguments() string {
 // it sends one, the turn, the tool and the arguments. The order of the arguments does not matter.
 func (r *request) callName(args string) string {
 	if v, err := jsontext.DecodeValue(args); err == nil {
-		args = string(mustJSON(v))
+		args = string(jsontext.Must(v))
 	}
-	sum := sha256.Sum256(mustJSON([]string{r.param("call_id"), r.param("tool_call_id"), r.turn, r.param("tool"), args}))
+	sum := sha256.Sum256(jsontext.Must([]string{r.param("call_id"), r.param("tool_call_id"), r.turn, r.param("tool"), args}))
 	return string(sum[:])
 }
 
@@ -142,7 +144,7 @@ func picoResult(r *starhost.Result) map[string]any {
 }
 
 // afterTool fires post_tool_call for the result of a tool.
-func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
+func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (string, *verdict, error) {
 	post := toolCallEvent(p, r, "post_tool_call")
 	result := r.Member(r.params, "result")
 	post.Result = starhost.Result{
@@ -156,29 +158,29 @@ func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (pi
 		return err
 	})
 	if err != nil || !r.HasKind(result, objectNode) {
-		return passAnswer, err
+		return passAnswer, nil, err
 	}
-	var edits []edit
+	edits := r.edit()
 	changed := picoResult(&post.Result)
 	for _, key := range slices.Sorted(maps.Keys(changed)) {
 		if !reflect.DeepEqual(changed[key], given[key]) {
-			edits = append(edits, r.setMember(result, key, mustJSON(changed[key])))
+			edits.SetMember(result, key, string(jsontext.Must(changed[key])))
 		}
 	}
-	if edits == nil {
-		return passAnswer, nil
+	if edits.IsEmpty() {
+		return passAnswer, nil, nil
 	}
-	return r.modifyAnswer("result", edits), nil
+	return r.modifyAnswer("result", edits), nil, nil
 }
 
 // approveAnswer is the answer that approves a call.
-var approveAnswer = textAnswer(`{"approved":true}`)
+const approveAnswer = `{"approved":true}`
 
 // approveTool asks the hooks that approve calls. It refuses a call that before_tool refused or did not
 // answer. If before_tool did not decide about the call, because PicoClaw sends approvals only, approveTool
 // asks the guards first. An approval cannot change the arguments, so approveTool refuses a call that plugins
 // would change.
-func approveTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
+func approveTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (string, *verdict, error) {
 	ask := toolCallEvent(p, r, "approve_tool_call")
 	v := r.verdicts.find(r)
 	err := s.inTurn(ctx, p, r.session, func(t *host.Turn) (err error) {
@@ -198,11 +200,11 @@ func approveTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return "", nil, err
 	case v.block:
-		return refusalAnswers[r.method](v.reason), nil
+		return refusalAnswers[r.method](v.reason), nil, nil
 	case v.ask:
-		return refusalAnswers[r.method](describeMissingPerson(v.reason)), nil
+		return refusalAnswers[r.method](describeMissingPerson(v.reason)), nil, nil
 	}
-	return approveAnswer, nil
+	return approveAnswer, nil, nil
 }

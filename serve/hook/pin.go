@@ -141,14 +141,10 @@ func (st *States) remember(p *Pin, h *host.Host, root, folder string) error {
 
 // writePin changes the stored pin. Another process may have changed or removed it since p was read.
 func (st *States) writePin(p *Pin, change func(*Pin)) error {
-	err := os.MkdirAll(st.Dir, 0o700)
+	dir, err := st.openDir()
 	if err == nil {
+		defer dir.Close()
 		err = (&stateFile{states: st, name: p.name}).inShard(func() error {
-			dir, err := st.openDir()
-			if err != nil {
-				return err
-			}
-			defer dir.Close()
 			next := *p
 			next.Ran = ""
 			if now := (Pin{name: p.name}); st.readPin(dir, &now) == nil && now.Version > 0 {
@@ -196,17 +192,6 @@ func (st *States) Unpin(p *Pin) error {
 	return os.Remove(filepath.Join(st.Dir, p.name+pinEnd))
 }
 
-// pinOf returns the pin of the event's session, or nil if the event has no session.
-func (o *Options) pinOf(e *Event) *Pin {
-	switch {
-	case o.States == nil || e.session == "":
-		return nil
-	case o.Pin != nil:
-		return o.Pin
-	}
-	return o.States.Pin(e)
-}
-
 // hold takes the event's session from other servers, until release. If it cannot, nothing is stored of the
 // event, and the pin says why.
 func (o *Options) hold(ctx context.Context, e *Event) (p *Pin, release func()) {
@@ -219,7 +204,10 @@ func (o *Options) hold(ctx context.Context, e *Event) (p *Pin, release func()) {
 		o.States = nil
 		return &Pin{err: fmt.Errorf("nobody can tell which guards this session had: %w", err)}, release
 	}
-	return o.pinOf(e), release
+	if o.Pin == nil {
+		return o.States.Pin(e), release
+	}
+	return o.Pin, release
 }
 
 // guarded returns a host for the event that has lost the guards which the session had and which are gone. The

@@ -6,7 +6,7 @@ import "github.com/starhost/starhost/agents"
 // results. Without a terminal it denies a call about which a hook asks.
 var qwen = &Agent{
 	Agent: agents.Find("qwen"), HTTP: true, retainsContext: true, showsMessages: true,
-	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
+	nameOf: claudeForm.nameIn, toolEvent: "PreToolUse", members: claudeMembers,
 	read: readClaude, write: writeClaude,
 	config: nestedSettings{
 		guards: "UserPromptSubmit PreToolUse PermissionRequest", others: "PostToolUse PostToolUseFailure PostCompact Stop SessionEnd",

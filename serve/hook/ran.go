@@ -194,9 +194,6 @@ func (st *States) addCall(p *Pin, c judgedCall) error {
 
 // appendFile appends a line to a file by one system call, and returns the file's size.
 func (st *States) appendFile(name string, line []byte) (size int64, err error) {
-	if err := os.MkdirAll(st.Dir, 0o700); err != nil {
-		return 0, err
-	}
 	dir, err := st.openDir()
 	if err != nil {
 		return 0, err

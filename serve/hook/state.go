@@ -219,9 +219,8 @@ func (st *States) lockFile(name string) (*stateFile, error) {
 func (f *stateFile) checkFiles() error {
 	name := strings.TrimSuffix(f.name, stateEnd)
 	for _, file := range []string{"lock-" + name[:1], name + ".lock", f.name, name + tempEnd} {
-		info, err := f.dir.Lstat(file)
-		if err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s: got a special file, want a regular file (remove it)", filepath.Join(f.states.Dir, file))
+		if err := checkRegular(f.dir, f.states.Dir, file); err != nil {
+			return err
 		}
 	}
 	return nil
