@@ -24,8 +24,8 @@ var sizes = map[string]int{
 	"decision":         4285, // 60 of them name the plugins of a set once
 	"editor/check":     790,
 	"editor/format":    170,
-	"editor/lint":      1920,
-	"editor/lsp":       2850,
+	"editor/lint":      1900,
+	"editor/lsp":       2800,
 	"effects":          5115, // 50 of them tell types by their content, in place of a library
 	"fleet":            1020, // fetches, tries and installs bundles
 	"fragments":        1000,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_510
+const maxSize = 108_450
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -45,12 +45,10 @@ func (m *misuses) checkDecision(event string, made *build.CallExpr) {
 	}
 	refusal := slices.IndexFunc(has, func(a string) bool { return a == "abort" || a == "deny" })
 	if refusal >= 0 && strings.Contains(refusingActions, " "+action+" ") {
-		m.warning = OtherRefusal
-		m.warn(made, "%s has no %s, which counts as %s there: return %[3]s(...)", event, action, has[refusal])
+		m.report(OtherRefusal, made, "%s has no %s, which counts as %s there: return %[3]s(...)", event, action, has[refusal])
 		return
 	}
-	m.warning = LostDecision
-	m.warn(made, "%s has no %s, so the handler fails whenever it returns this: it has %s", event, action, orNothing(has))
+	m.report(LostDecision, made, "%s has no %s, so the handler fails whenever it returns this: it has %s", event, action, orNothing(has))
 }
 
 func orNothing(has []string) string {

@@ -54,11 +54,8 @@ func (s *survey) pathTo(from, to *function, seen map[*function]bool) []string {
 
 // followLocals reports reads of local variables that no statement before them assigns.
 func (s *survey) followLocals(fn *function) {
-	w := &walker{unset: map[string]bool{}, report: func(id *build.Ident) { s.reportLocal(fn.scope, id) }}
-	for name, b := range fn.scope.names {
-		w.unset[name] = b.kind != parameterKind
-	}
-	w.followBlock(fn.Body, map[string]bool{})
+	w := &walker{report: func(id *build.Ident) { s.reportLocal(fn.scope, id) }}
+	w.follow(fn.scope, fn.Body)
 }
 
 // reportLocal reports a read of a local variable that has no value.

@@ -179,12 +179,8 @@ func percentArgs(x build.Expr) (args []build.Expr, sure, mapping bool) {
 // conversionProblem returns why a conversion refuses a value of a type, "" if it does not or the
 // text does not show the type.
 func conversionProblem(conversion byte, kind string) string {
-	refuses := false
-	switch conversion {
-	case 'd', 'i', 'o', 'x', 'X', 'e', 'f', 'g', 'E', 'F', 'G':
-		refuses = kind != "" && kind != "int" && kind != "float"
-	}
-	if !refuses {
+	isNumber := kind == "" || kind == "int" || kind == "float"
+	if isNumber || !strings.ContainsRune("dioxXefgEFG", rune(conversion)) {
 		return ""
 	}
 	return fmt.Sprintf("%%%c of the format takes no %s", conversion, kind)

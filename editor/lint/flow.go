@@ -6,39 +6,21 @@ import (
 	"github.com/bazelbuild/buildtools/build"
 )
 
-// analyzeFlow finds names that may be unset when they are read, and statements that are never
-// reached, at the top level and in each function.
-func (f *file) analyzeFlow() {
-	f.followBody(nil, f.Stmt)
-	forEach(f, func(d *build.DefStmt) { f.followBody(d.Params, d.Body) })
-}
-
-// followBody follows the body of a function or of the file. Its names are unset at first,
-// except parameters.
-func (f *file) followBody(params, body []build.Expr) {
-	w := &walker{unset: map[string]bool{}}
-	w.report = func(id *build.Ident) { f.unsetReads = append(f.unsetReads, id) }
-	w.dead = func(stmt build.Expr) { f.deadCode = append(f.deadCode, stmt) }
-	s := &scope{names: map[string]*binding{}}
-	new(resolver).declare(s, body)
-	for name := range s.names {
-		w.unset[name] = true
-	}
-	set := map[string]bool{}
-	for _, p := range params {
-		if id, _ := build.GetParamIdent(p); id != nil {
-			set[id.Name] = true
-		}
-	}
-	w.followBlock(body, set)
-}
-
 // A walker follows the paths through one body, with the names that certainly have a value. If dead is nil,
 // these are the names that may have one: those that some path assigns.
 type walker struct {
 	unset  map[string]bool // names of the body that it has not reported
 	report func(id *build.Ident)
 	dead   func(stmt build.Expr) // gets the first statement behind the end of a path
+}
+
+// follow follows the body of a function or of the file. Its names are unset at first, except parameters.
+func (w *walker) follow(at *scope, body []build.Expr) {
+	w.unset = map[string]bool{}
+	for name, b := range at.names {
+		w.unset[name] = b.kind != parameterKind
+	}
+	w.followBlock(body, map[string]bool{})
 }
 
 // followBlock follows the statements of a block. set has the names that have a value;

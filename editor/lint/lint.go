@@ -63,8 +63,16 @@ func Warnings() []string {
 // File returns the warnings about a file, sorted by place. The file must be valid for
 // Starlark's own parser.
 func File(f *build.File) []Finding {
-	x := &file{File: f, names: bindings(f)}
-	x.analyzeFlow()
+	s := surveyOf(f)
+	x := &file{File: f, names: s.names.all}
+	w := &walker{
+		report: func(id *build.Ident) { x.unsetReads = append(x.unsetReads, id) },
+		dead:   func(stmt build.Expr) { x.deadCode = append(x.deadCode, stmt) },
+	}
+	w.follow(s.top.scope, f.Stmt)
+	for _, fn := range s.functions {
+		w.follow(fn.scope, fn.Body)
+	}
 	for _, c := range checks {
 		x.warning = c.warning
 		c.find(x)
@@ -265,26 +273,22 @@ func noEffect(f *file) {
 // first statement.
 func (f *file) warnIdle(block []build.Expr, docstring bool) {
 	for _, stmt := range block {
-		_, comment := stmt.(*build.CommentBlock)
-		text, isText := stmt.(*build.StringExpr)
-		switch {
-		case comment:
+		switch stmt.(type) {
+		case *build.CommentBlock:
 			continue
-		case isText && docstring:
-		case isText:
-			f.warn(text, "a string as a statement does nothing: a docstring stands first, a comment begins with #")
-		case isComprehension(stmt):
+		case *build.StringExpr:
+			if !docstring {
+				f.warn(stmt, "a string as a statement does nothing: a docstring stands first, a comment begins with #")
+			}
+		case *build.Comprehension:
 			f.warn(stmt, "nothing uses the result: write a for loop")
-		case isValue(stmt):
-			f.warn(stmt, "nothing uses the result")
+		default:
+			if isValue(stmt) {
+				f.warn(stmt, "nothing uses the result")
+			}
 		}
 		docstring = false
 	}
-}
-
-func isComprehension(x build.Expr) bool {
-	_, ok := x.(*build.Comprehension)
-	return ok
 }
 
 // isValue reports whether a statement is an expression other than a call.

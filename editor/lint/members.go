@@ -190,9 +190,7 @@ func (m *misuses) checkCall(x *build.CallExpr, at site) {
 		return
 	}
 	if problem := argumentProblem(params, x.List); problem != "" {
-		m.warning = WrongArguments
-		start, _ := x.Span()
-		m.warnAt(start, "%s: %s; want %s(%s)", path, problem, path, strings.Join(params, ", "))
+		m.report(WrongArguments, x, "%s: %s; want %s(%s)", path, problem, path, strings.Join(params, ", "))
 	}
 }
 
@@ -288,11 +286,9 @@ func (m *misuses) checkAssignment(x *build.AssignExpr, at site) {
 	if object == "" || len(members) == 0 || !m.isHosts(object+".", at) {
 		return
 	}
-	m.warning = ItemAssignment
 	hint := ""
 	if slices.Contains(members, "set") {
 		hint = ": write " + object + ".set(key, value)"
 	}
-	start, _ := x.Span()
-	m.warnAt(start, "%s takes no assignment to items%s", object, hint)
+	m.report(ItemAssignment, x, "%s takes no assignment to items%s", object, hint)
 }

@@ -64,10 +64,10 @@ func (s *scope) find(name string) *binding {
 
 // surveyOf surveys a file.
 func surveyOf(f *build.File) *survey {
-	s := &survey{file: &file{File: f}, facts: map[*binding]*facts{}, top: &function{early: true}}
-	scope := &scope{names: map[string]*binding{}}
-	s.names.declare(scope, f.Stmt)
-	s.block(scope, s.top, f.Stmt)
+	top := &function{early: true, scope: &scope{names: map[string]*binding{}}}
+	s := &survey{file: &file{File: f}, facts: map[*binding]*facts{}, top: top}
+	s.names.declare(top.scope, f.Stmt)
+	s.block(top.scope, top, f.Stmt)
 	return s
 }
 

@@ -20,7 +20,7 @@ func newTestServer() *server {
 	}
 	return &server{
 		options: Options{Root: func(string) string { return "" }}, words: newWords(r),
-		docs: map[string]*document{}, byRoot: map[string]*Facts{}, loadedFiles: map[string]*loadedFile{},
+		docs: map[string]*document{}, byRoot: map[string]*Facts{},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/starnames"
@@ -99,7 +100,7 @@ func (f *finder) completeParams(b *bracket) {
 	if f.tree == nil {
 		return
 	}
-	events, registers := f.tree.handles(b.path)
+	events, registers := f.tree.handles(b.path, -1)
 	if len(events)+len(registers) == 0 {
 		events = nil
 		for _, e := range f.server.events(f.doc) {
@@ -381,7 +382,7 @@ func (s *server) callableAt(v *scopeView, d *document, path string) *callable {
 		for _, m := range membersOf(v.typeOf(owner, 0)) {
 			if m.name == path[len(owner)+1:] && m.kind == kindMethod && strings.HasPrefix(m.detail, "(") {
 				params, result, _ := strings.Cut(m.detail[1:], ") -> ")
-				return &callable{name: path, params: splitParams(params), result: result}
+				return &callable{name: path, params: builtins.SplitParams(params), result: result}
 			}
 		}
 	}

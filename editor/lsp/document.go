@@ -90,8 +90,7 @@ func (s *source) position(offset int) position {
 	offset = max(0, min(offset, len(s.text)))
 	n := s.lineAt(offset)
 	units := 0
-	for i, r := range s.text[s.lines[n]:offset] {
-		_ = i
+	for _, r := range s.text[s.lines[n]:offset] {
 		units += s.units(r, utf8.RuneLen(r))
 	}
 	return position{n + s.first, units}

@@ -6,9 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/starnames"
 )
@@ -71,16 +69,11 @@ func (t *tree) loadOf(name string) (label, from string) {
 type loadedFile struct {
 	path string
 	tree *tree
-	time time.Time
-	size int64
 }
-
-// maxLoadedFiles is the number of loaded files whose trees the server stores.
-const maxLoadedFiles = 64
 
 // labelPath returns the folder and the file in it that a label means, both "" if it means none.
 func (s *server) labelPath(d *document, label string) (root, file string) {
-	root, file = s.root(d.path), label
+	root, file = s.options.Root(d.path), label
 	if rest, ok := strings.CutPrefix(label, "@"); ok {
 		name, inside, ok := strings.Cut(rest, "//")
 		root, file = s.facts(d).Libraries[name], inside
@@ -104,7 +97,7 @@ func (s *server) loaded(d *document, label string) *loadedFile {
 	path := filepath.Join(root, filepath.FromSlash(file))
 	if open := s.docs[uriOf(path)]; open != nil {
 		if t := open.outline(); t != nil {
-			return &loadedFile{path: path, tree: t}
+			return &loadedFile{path, t}
 		}
 	}
 	dir, err := os.OpenRoot(root)
@@ -115,9 +108,6 @@ func (s *server) loaded(d *document, label string) *loadedFile {
 	info, err := dir.Stat(filepath.FromSlash(file))
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxDocument {
 		return nil
-	}
-	if old := s.loadedFiles[path]; old != nil && old.time.Equal(info.ModTime()) && old.size == info.Size() {
-		return old
 	}
 	text, err := readFile(dir, file)
 	if err != nil {
@@ -131,12 +121,7 @@ func (s *server) loaded(d *document, label string) *loadedFile {
 		return nil
 	}
 	t.follow(newSource(text, 0, s.utf8))
-	if len(s.loadedFiles) >= maxLoadedFiles {
-		clear(s.loadedFiles)
-	}
-	f := &loadedFile{path, t, info.ModTime(), info.Size()}
-	s.loadedFiles[path] = f
-	return f
+	return &loadedFile{path, t}
 }
 
 // readFile returns the text of a file, with the line ends of a document.
@@ -288,6 +273,3 @@ func registeredName(c starnames.Call) string {
 	}
 	return ""
 }
-
-// splitParams splits the parameters of a signature.
-func splitParams(list string) []string { return builtins.SplitParams(list) }

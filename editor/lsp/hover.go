@@ -132,8 +132,8 @@ func (s *server) isHandlers(t *tree, v *starnames.Variable) bool {
 	if v.Func < 0 {
 		return false
 	}
-	events, _ := t.handles(t.Functions[v.Func].Name)
-	return len(events) > 0 || t.lambdaEvent(v.Func) != ""
+	events, _ := t.handles(t.Functions[v.Func].Name, v.Func)
+	return len(events) > 0
 }
 
 // hoverText explains the text of a string: an event, or a permission.
@@ -185,7 +185,7 @@ func (s *server) signature(d *document, p docParams) (any, error) {
 	}
 	offset := script.offset(p.Position)
 	c := scan(script.text, offset)
-	b, inner := c.call()
+	b, _ := c.call()
 	if b == nil || b.def || c.comment {
 		return nil, nil
 	}
@@ -207,7 +207,6 @@ func (s *server) signature(d *document, p docParams) (any, error) {
 			active = min(active, i)
 		}
 	}
-	_ = inner
 	return signatureHelp{Signatures: []signatureInfo{info}, ActiveParameter: active}, nil
 }
 

@@ -43,9 +43,8 @@ func (s *server) renamed(d *document, p docParams) (*starnames.Variable, span, e
 		return nil, span{}, failf("rename: %s is a name of another file: write local = %q in load", errtext.CutTo(v.Name, 60, "…"), errtext.CutTo(v.Name, 60, "…"))
 	}
 	if v.Kind == starnames.Parameter {
-		fn := t.Functions[v.Func]
-		events, registers := t.handles(fn.Name)
-		if len(events)+len(registers) > 0 || t.lambdaEvent(v.Func) != "" {
+		events, registers := t.handles(t.Functions[v.Func].Name, v.Func)
+		if len(events)+len(registers) > 0 {
 			return nil, span{}, failf("rename: %s is the parameter of a handler: starhost passes arguments by these names", errtext.CutTo(v.Name, 60, "…"))
 		}
 	}

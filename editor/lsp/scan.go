@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -186,13 +187,7 @@ func (s *scanner) word() {
 	if enders[word] && next < len(s.text) {
 		s.calls = nil
 	}
-	isKeyword := word != "load"
-	if isKeyword {
-		isKeyword = false
-		for _, k := range keywords {
-			isKeyword = isKeyword || k == word
-		}
-	}
+	isKeyword := word != "load" && slices.Contains(keywords, word)
 	switch {
 	case strings.HasSuffix(s.path, "."):
 		s.path += word

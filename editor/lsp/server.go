@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -92,8 +93,7 @@ type server struct {
 	folders        []string
 	docs           map[string]*document // by URI
 
-	byRoot      map[string]*Facts // the facts of the last analysis
-	loadedFiles map[string]*loadedFile
+	byRoot map[string]*Facts // the facts of the last analysis
 
 	ctx     context.Context
 	waiting map[string]bool // URIs of documents to analyse
@@ -129,8 +129,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	defer cancel()
 	s := &server{
 		options: o, words: newWords(&o.Reference), out: out, tasks: make(chan func()), ctx: ctx,
-		docs: map[string]*document{}, byRoot: map[string]*Facts{}, loadedFiles: map[string]*loadedFile{},
-		waiting: map[string]bool{}, timer: time.NewTimer(time.Hour),
+		docs: map[string]*document{}, byRoot: map[string]*Facts{}, waiting: map[string]bool{},
+		timer: time.NewTimer(time.Hour),
 	}
 	defer s.timer.Stop()
 	s.timer.Stop()
@@ -421,19 +421,12 @@ func (s *server) dropFacts() {
 	for _, d := range s.docs {
 		roots[s.key(d)] = true
 	}
-	for key := range s.byRoot {
-		if !roots[key] {
-			delete(s.byRoot, key)
-		}
-	}
+	maps.DeleteFunc(s.byRoot, func(key string, _ *Facts) bool { return !roots[key] })
 }
-
-// root returns the folder of the plugin of a file, or "".
-func (s *server) root(path string) string { return s.options.Root(path) }
 
 // key identifies the plugin of a document.
 func (s *server) key(d *document) string {
-	if root := s.root(d.path); root != "" {
+	if root := s.options.Root(d.path); root != "" {
 		return root
 	}
 	return d.path
@@ -444,7 +437,7 @@ func (s *server) facts(d *document) *Facts {
 	if f := s.byRoot[s.key(d)]; f != nil {
 		return f
 	}
-	return &Facts{Root: s.root(d.path)}
+	return &Facts{Root: s.options.Root(d.path)}
 }
 
 // folder returns the project of a document: the workspace folder around it, or its own folder.

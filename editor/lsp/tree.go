@@ -293,19 +293,16 @@ func (t *tree) global(name string) *starnames.Variable {
 	return nil
 }
 
-// handles returns the registrations that name a function as their handler: the events of hooks,
-// and the names of other functions that register.
-func (t *tree) handles(name string) (events, registers []string) {
-	if name == "" {
-		return nil, nil
-	}
+// handles returns the registrations whose handler is a function by its name, or the lambda of an index: the
+// events of hooks, and the names of other functions that register.
+func (t *tree) handles(name string, lambda int) (events, registers []string) {
 	for _, c := range t.Calls {
 		if !strings.HasPrefix(c.Path, "register_") {
 			continue
 		}
 		isHandler, event := false, ""
 		for i, a := range c.Args {
-			isHandler = isHandler || a.Ident == name
+			isHandler = isHandler || name != "" && a.Ident == name || lambda >= 0 && a.Func == lambda
 			if a.Name == "event" || a.Name == "" && i == 0 {
 				event = a.Text
 			}
@@ -313,24 +310,9 @@ func (t *tree) handles(name string) (events, registers []string) {
 		switch {
 		case isHandler && c.Path == "register_hook":
 			events = append(events, event)
-		case isHandler:
+		case isHandler && name != "":
 			registers = append(registers, c.Path)
 		}
 	}
 	return events, registers
-}
-
-// lambdaEvent returns the event that a lambda handles, or "".
-func (t *tree) lambdaEvent(fn int) string {
-	for _, c := range t.Calls {
-		if c.Path != "register_hook" || len(c.Args) == 0 {
-			continue
-		}
-		for _, a := range c.Args {
-			if a.Func == fn {
-				return c.Args[0].Text
-			}
-		}
-	}
-	return ""
 }
