@@ -32,7 +32,7 @@ var sizes = map[string]int{
 	"golden":           4140, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
 	"guard":            2080, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5620, // 25 of them read a rendering piece by piece, in place of a list in each prompt
-	"internal":         4135, // 25 of them write XML, in place of a library, and 42 are one cache in place of four
+	"internal":         4140, // 25 of them write XML, in place of a library, and 42 are one cache in place of four, and 8 replace an item of the cache, in place of 70 in serve and store
 	"loader":           6495,
 	"measure":          420,
 	"model":            2300,
@@ -41,22 +41,22 @@ var sizes = map[string]int{
 	"scripts":          40,
 	"serve/decide":     550,
 	"serve/front":      560,
-	"serve/hook":       5060,
+	"serve/hook":       5040,
 	"serve/mcp":        2310,
 	"serve/metrics":    230,
 	"serve/neko":       800,
 	"serve/otlp":       470,
 	"serve/process":    790,
 	"serve/programs":   220,
-	"serve/proxy":      3560,
+	"serve/proxy":      3440,
 	"serve/ui":         930,
 	"shell":            5770, // 150 of them are rows about the flags of programs, 280 judge one-line programs, and 200 what a trusted runner reads
 	"starlark":         7245,
-	"store":            1670,
+	"store":            1660,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_450
+const maxSize = 108_300
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -2,10 +2,10 @@ package store
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/cache"
 )
 
 const (
@@ -19,18 +19,15 @@ const (
 // recentIDs are the contents that the database had a short time ago, so that a prompt of stored
 // contents needs no statement. The zero value is empty.
 type recentIDs struct {
-	mu sync.Mutex
-	at map[fragments.Hash]time.Time
+	at cache.Cache[fragments.Hash, time.Time]
 }
 
 // unknown returns the contents that the database may not have.
 func (r *recentIDs) unknown(contents []fragments.Content, now time.Time) []fragments.Content {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	isRecent := func(c fragments.Content) bool {
-		at, ok := r.at[c.ID]
+		at, _ := r.at.Get(c.ID)
 		age := now.Sub(at)
-		return ok && age >= 0 && age < recentTime
+		return age >= 0 && age < recentTime
 	}
 	if !slices.ContainsFunc(contents, func(c fragments.Content) bool { return !isRecent(c) }) {
 		return nil // the usual case, without an allocation
@@ -40,19 +37,10 @@ func (r *recentIDs) unknown(contents []fragments.Content, now time.Time) []fragm
 
 // add registers contents that the database has.
 func (r *recentIDs) add(contents []fragments.Content, now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.at == nil || len(r.at)+len(contents) > maxRecent {
-		r.at = map[fragments.Hash]time.Time{}
-	}
-	for _, c := range contents[:min(len(contents), maxRecent)] {
-		r.at[c.ID] = now
+	for _, c := range contents {
+		r.at.Set(c.ID, now, 1, maxRecent)
 	}
 }
 
 // remove drops an id, because the database does not have the content.
-func (r *recentIDs) remove(id fragments.Hash) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.at, id)
-}
+func (r *recentIDs) remove(id fragments.Hash) { r.at.Set(id, time.Time{}, 1, maxRecent) }

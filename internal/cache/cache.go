@@ -43,12 +43,20 @@ func (c *Cache[K, V]) Add(key K, value V, size, most int) V {
 	return value
 }
 
+// Set is Add, and replaces an item that is there.
+func (c *Cache[K, V]) Set(key K, value V, size, most int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.most = most
+	c.add(key, item[V]{value, size})
+}
+
 // add adds an item, unless it is larger than a half. The caller locks c.mu.
 func (c *Cache[K, V]) add(key K, added item[V]) {
 	if added.size > c.most/2 {
 		return
 	}
-	if c.size += added.size; c.young == nil || c.size > c.most/2 {
+	if c.size += added.size - c.young[key].size; c.young == nil || c.size > c.most/2 {
 		c.old, c.young, c.size = c.young, map[K]item[V]{}, added.size
 	}
 	c.young[key] = added

@@ -40,6 +40,10 @@ func TestCacheBound(t *testing.T) {
 	for i := range 1000 {
 		c.Add(i, i, 1+i%7, 100)
 		c.Get(i / 2)
+		c.Set(i/3, -i, 1+i%5, 100)
+		if got, ok := c.Get(i / 3); got != -i || !ok {
+			t.Fatalf("after Set: got %d, %v, want %d", got, ok, -i)
+		}
 		size := 0
 		for _, half := range []map[int]item[int]{c.young, c.old} {
 			for _, kept := range half {

@@ -91,7 +91,7 @@ func (p *picoConn) send(r *request, a string, v *verdict) *verdict {
 		line = r.composeMessage("result", a)
 	}
 	if r.method == "hook.before_tool" && v != nil {
-		r.verdicts.record(r, v)
+		r.recordVerdict(v)
 	}
 	p.writeLine(line)
 	return v

@@ -6,10 +6,10 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/cache"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 )
@@ -64,46 +64,20 @@ func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (s
 // gone, it asks the guards again.
 const maxVerdicts = 256
 
-// A verdicts stores what before_tool decided about the last calls of a conversation, because approve_tool
-// needs it.
-type verdicts struct {
-	mu    sync.Mutex // needed because a handler and the watchdog can write at the same time
-	calls map[string]*verdict
-	order []string // the keys of the calls, the oldest first
-}
+// verdicts are what before_tool decided about the last calls of a conversation, by their callName, because
+// approve_tool needs it.
+type verdicts = cache.Cache[string, *verdict]
 
-// record stores the verdict about the call of a request. If plugins changed the arguments, PicoClaw will ask
-// for an approval of the changed call, so record also stores a denial of the original call.
-func (vs *verdicts) record(r *request, v *verdict) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
+// recordVerdict stores the verdict about the call of a request. If plugins changed the arguments, PicoClaw will
+// ask for an approval of the changed call, so recordVerdict also stores a denial of the original call.
+func (r *request) recordVerdict(v *verdict) {
 	if v.block || v.args == nil {
-		vs.setVerdict(r.callName(r.arguments()), &verdict{block: v.block, reason: v.reason})
+		r.verdicts.Set(r.callName(r.arguments()), &verdict{block: v.block, reason: v.reason}, 1, maxVerdicts)
 		return
 	}
 	original := &verdict{block: true, reason: "plugins changed the arguments of this call, and it has the original ones"}
-	vs.setVerdict(r.callName(r.arguments()), original)
-	vs.setVerdict(r.callName(string(v.args)), &verdict{}) // the same key if only the form has changed
-}
-
-func (vs *verdicts) setVerdict(call string, v *verdict) {
-	if vs.calls == nil {
-		vs.calls = map[string]*verdict{}
-	}
-	if vs.calls[call] == nil {
-		if vs.order = append(vs.order, call); len(vs.order) > maxVerdicts {
-			delete(vs.calls, vs.order[0])
-			vs.order = slices.Delete(vs.order, 0, 1)
-		}
-	}
-	vs.calls[call] = v
-}
-
-// find returns the verdict about the call of a request, or nil if none is stored.
-func (vs *verdicts) find(r *request) *verdict {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	return vs.calls[r.callName(r.arguments())]
+	r.verdicts.Set(r.callName(r.arguments()), original, 1, maxVerdicts)
+	r.verdicts.Set(r.callName(string(v.args)), &verdict{}, 1, maxVerdicts) // the same key if only the form has changed
 }
 
 // arguments returns the arguments of the call as JSON, or {} if it has none.
@@ -182,7 +156,7 @@ const approveAnswer = `{"approved":true}`
 // would change.
 func approveTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (string, *verdict, error) {
 	ask := toolCallEvent(p, r, "approve_tool_call")
-	v := r.verdicts.find(r)
+	v, _ := r.verdicts.Get(r.callName(r.arguments()))
 	err := s.inTurn(ctx, p, r.session, func(t *host.Turn) (err error) {
 		if v == nil {
 			pre := *ask

@@ -148,11 +148,11 @@ func (b *block) text() string {
 	for member, text := range b.texts {
 		switch raw := text.String(); {
 		case member != "partial_json":
-			e.SetMember(0, member, string(encode(b.start.StringAt(b.start.Member(0, member))+raw)))
+			e.SetMember(0, member, string(jsontext.Must(b.start.StringAt(b.start.Member(0, member))+raw)))
 		case raw != "" && json.Valid([]byte(raw)):
 			e.SetMember(0, "input", raw)
 		case raw != "":
-			e.SetMember(0, "input", string(encode(raw))) // no guard can read these arguments
+			e.SetMember(0, "input", string(jsontext.Must(raw))) // no guard can read these arguments
 		}
 	}
 	if len(b.listed) > 0 {
@@ -170,8 +170,8 @@ func (m *messagesReply) whole() (string, error) {
 	if stop == "" {
 		stop = "null"
 	}
-	return `{"model":` + string(encode(m.model)) + `,"content":[` + strings.Join(blocks, ",") + `],"stop_reason":` + stop +
-		`,"usage":` + string(encode(m.usage)) + `}`, nil
+	return `{"model":` + string(jsontext.Must(m.model)) + `,"content":[` + strings.Join(blocks, ",") + `],"stop_reason":` + stop +
+		`,"usage":` + string(jsontext.Must(m.usage)) + `}`, nil
 }
 
 // A chatReply assembles a reply of the protocol Chat Completions.
@@ -372,5 +372,5 @@ func (r *chatReply) whole() (string, error) {
 	if r.usage != "" {
 		out["usage"] = json.RawMessage(r.usage)
 	}
-	return string(encode(out)), nil
+	return string(jsontext.Must(out)), nil
 }

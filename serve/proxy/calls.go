@@ -119,12 +119,12 @@ func (f *callForm) read(d *jsontext.Document, item int) starhost.ToolCall {
 	case !ok:
 		c.Arguments = nil // checkArguments refuses a call without arguments
 	case isList:
-		c.Arguments = encode(dict{f.list: d.CopyAt(args)})
+		c.Arguments = jsontext.Must(dict{f.list: d.CopyAt(args)})
 	case args == jsontext.NoNode:
 	case (f.wrap != "" || f.isText) && !isTextOrNone(d, args): // some clients take an object instead of a text
 		c.Arguments = d.CopyAt(args)
 	case f.wrap != "":
-		c.Arguments = encode(dict{f.wrap: d.StringAt(args)})
+		c.Arguments = jsontext.Must(dict{f.wrap: d.StringAt(args)})
 	case f.isText:
 		if text := d.StringAt(args); strings.TrimSpace(text) != "" {
 			c.Arguments = json.RawMessage(text)
@@ -148,9 +148,9 @@ func (f *callForm) write(args json.RawMessage, isList bool) (string, bool) {
 		var o map[string]string
 		err := json.Unmarshal(args, &o)
 		text, ok := o[f.wrap]
-		return string(encode(text)), ok && err == nil && len(o) == 1
+		return string(jsontext.Must(text)), ok && err == nil && len(o) == 1
 	case f.isText:
-		return string(encode(string(args))), true
+		return string(jsontext.Must(string(args))), true
 	}
 	return string(args), true
 }

@@ -22,10 +22,8 @@ func (p *replyStream) renumber(e *event) []byte {
 		}
 		return e.raw
 	}
-	for _, kind := range []string{"message_start", "response.created", "response.queued", "response.in_progress"} {
-		if e.kind == kind {
-			return nil
-		}
+	if slices.Contains([]string{"message_start", "response.created", "response.queued", "response.in_progress"}, e.kind) {
+		return nil
 	}
 	return p.numbered(e, p.shift+int(e.doc.IntegerAt(e.doc.Member(0, p.index))))
 }
@@ -77,10 +75,7 @@ func (p *replyStream) edited(e *event, edits *jsontext.Edits) []byte {
 // true, another reply follows, so writeItems leaves out the calls and the last events.
 func writeItems(p *replyStream, w *wholeReply, again bool) error {
 	items := w.doc.Elements(w.outs[0].list)
-	calls := map[int]bool{}
-	for _, c := range w.calls {
-		calls[c.item] = true
-	}
+	calls := w.callsByItem()
 	byItem, err := p.writeUnnumbered()
 	if err != nil {
 		return err
@@ -89,7 +84,7 @@ func writeItems(p *replyStream, w *wholeReply, again bool) error {
 	for i, item := range items {
 		var texts [][]byte
 		switch {
-		case again && calls[item], w.edits.IsRemoved(item):
+		case again && calls[item] != nil, w.edits.IsRemoved(item):
 			continue
 		case w.edits.IsTouched(item):
 			for _, o := range p.itemEvents(w.edits.TextAt(item), next) {
@@ -143,7 +138,7 @@ func (p *replyStream) newNumbered(o dict) []byte {
 		p.sequence++
 	}
 	kind, _ := o["type"].(string)
-	return newEvent(kind, string(encode(o)))
+	return newEvent(kind, string(jsontext.Must(o)))
 }
 
 // writeLast writes the events that end a reply, with what plugins changed.
@@ -342,7 +337,7 @@ func (p *replyStream) writeChoice(pattern *event, w *wholeReply, i int, sent str
 		edits := jsontext.NewEdits(&pattern.doc)
 		p.joinChunk(pattern, edits)
 		choice := dict{"index": i, "delta": delta, "finish_reason": nil}
-		edits.Set(pattern.doc.Member(0, "choices"), "["+string(encode(choice))+"]")
+		edits.Set(pattern.doc.Member(0, "choices"), "["+string(jsontext.Must(choice))+"]")
 		if usage := pattern.doc.Member(0, "usage"); usage != noNode {
 			edits.Set(usage, "null")
 		}

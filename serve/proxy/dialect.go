@@ -11,7 +11,6 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/mediatype"
-	"github.com/starhost/starhost/internal/texttable"
 )
 
 // A dialect is what differs between the protocols of endpoints.
@@ -81,7 +80,7 @@ var (
 		content: "content", finished: "stop", turnOf: chatTurn,
 		newParts: func() assembler { return &chatReply{} }, pingText: ": ping\n\n",
 		startsCall: chunkHasCall, isTerminal: chunkEnds, writeDelayed: writeChunks,
-		errorEvent: func(why *refusal, _ int) (kind, data string) { return "", string(encode(openAIError(why))) },
+		errorEvent: func(why *refusal, _ int) (kind, data string) { return "", string(jsontext.Must(openAIError(why))) },
 	}
 	responses = dialect{
 		path: "/v1/responses", list: "input", system: "instructions", textType: "input_text", newError: openAIError,
@@ -106,7 +105,7 @@ var (
 		},
 		isTerminal: func(e *event) bool { return isLast(e.kind) }, writeDelayed: writeItems, itemEvents: itemEvents,
 		errorEvent: func(why *refusal, sequence int) (kind, data string) {
-			return "error", string(encode(dict{
+			return "error", string(jsontext.Must(dict{
 				"type": "error", "code": "starhost", "message": why.reason, "param": nil, "sequence_number": sequence,
 			}))
 		},
@@ -130,7 +129,9 @@ var (
 		startsCall:   func(e *event) bool { return e.kind == "content_block_start" && isCallAt(e, "content_block") },
 		isTerminal:   func(e *event) bool { return e.kind == "message_delta" || e.kind == "message_stop" },
 		writeDelayed: writeItems, itemEvents: blockEvents,
-		errorEvent: func(why *refusal, _ int) (kind, data string) { return "error", string(encode(anthropicError(why))) },
+		errorEvent: func(why *refusal, _ int) (kind, data string) {
+			return "error", string(jsontext.Must(anthropicError(why)))
+		},
 	}
 	count = messages.at(countPath)
 )
@@ -207,17 +208,4 @@ func anthropicError(why *refusal) any {
 		kind = "api_error"
 	}
 	return dict{"type": "error", "error": dict{"type": kind, "message": why.reason}}
-}
-
-// errorBody returns the body of an answer that says why the proxy refuses a request.
-func (d *dialect) errorBody(why *refusal) []byte { return encode(d.newError(why)) }
-
-// encode returns the JSON of a value that can always be encoded. It escapes the characters that a terminal
-// obeys.
-func encode(v any) []byte {
-	raw, err := jsontext.Encode(v)
-	if err != nil {
-		panic(err)
-	}
-	return []byte(texttable.Escape(string(raw)))
 }

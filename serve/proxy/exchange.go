@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -59,10 +58,6 @@ func (p *payload) open() (io.ReadCloser, error) {
 		readers = append(readers, strings.NewReader(piece))
 	}
 	return io.NopCloser(io.MultiReader(readers...)), nil // it drops what it has read
-}
-
-func (x *exchange) withExchange(ctx context.Context) context.Context {
-	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
 // newExchange makes the exchange of a request, and finds out which of its parts plugins need.
@@ -219,21 +214,6 @@ const maxUnpacked = 4 * MaxBody
 
 var errUnpacked = errors.New("too many compressed bodies at once")
 
-// An unpacker reads the expanded body of a request, and counts its bytes.
-type unpacker struct {
-	io.Reader
-	x *exchange
-}
-
-// Read implements [io.Reader].
-func (u *unpacker) Read(b []byte) (int, error) {
-	n, err := u.Reader.Read(b)
-	if u.x.unpacked.add(n) > maxUnpacked {
-		return 0, errUnpacked
-	}
-	return n, err
-}
-
 // releaseBodies ends the count of the bytes of this request and its replies.
 func (x *exchange) releaseBodies() {
 	x.unpacked.end()
@@ -252,7 +232,7 @@ func (x *exchange) readEncoded(body io.Reader, h http.Header, most int64) (strin
 		if err != nil {
 			return "", err
 		}
-		body = &unpacker{z, x}
+		body = &sharedReader{z, &x.unpacked, maxUnpacked, errUnpacked}
 	case "zstd":
 		packed, err := io.ReadAll(io.LimitReader(body, most+1))
 		if err == nil && int64(len(packed)) > most {
@@ -264,7 +244,7 @@ func (x *exchange) readEncoded(body io.Reader, h http.Header, most int64) (strin
 		if err != nil {
 			return "", err
 		}
-		body = &unpacker{body, x}
+		body = &sharedReader{body, &x.unpacked, maxUnpacked, errUnpacked}
 	default:
 		return "", refuse(0, "Content-Encoding: got %q, want gzip, zstd or none", errtext.Clip(encoding))
 	}

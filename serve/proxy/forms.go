@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/starhost/starhost/internal/errtext"
@@ -82,16 +83,8 @@ func checkName(name string) error {
 func indexAt(d *jsontext.Document, i int) (index int, ok bool) {
 	const most = 6 // the most digits
 	text := d.TextAt(i)
-	if text == "" || len(text) > most {
-		return 0, false
-	}
-	for _, c := range []byte(text) {
-		if !jsontext.IsDigit(c) {
-			return 0, false
-		}
-		index = 10*index + int(c-'0')
-	}
-	return index, true
+	index, err := strconv.Atoi(text)
+	return index, err == nil && len(text) <= most && text[0] != '-'
 }
 
 // isTextOrNone reports whether a value is a string, null or missing.

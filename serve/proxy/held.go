@@ -48,17 +48,20 @@ func (x *exchange) hold(n int) error {
 	return nil
 }
 
-// A heldReader reads a reply, and counts its bytes.
-type heldReader struct {
+// A sharedReader reads a body, and adds its bytes to a share. If the total is over most, reading ends with the
+// error full.
+type sharedReader struct {
 	io.Reader
-	x *exchange
+	share *share
+	most  int64
+	full  error
 }
 
 // Read implements [io.Reader].
-func (r *heldReader) Read(b []byte) (int, error) {
+func (r *sharedReader) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
-	if full := r.x.hold(n); full != nil {
-		return 0, full
+	if r.share.add(n) > r.most {
+		return 0, r.full
 	}
 	return n, err
 }

@@ -23,7 +23,7 @@ func (x *exchange) askPrompt(ctx context.Context) error {
 	x.turns = q.turnsBefore()
 	return x.inSession(ctx, func(s *host.Session) error {
 		r := host.Request{
-			System: q.join(q.system), Model: q.doc.StringAt(q.doc.Member(0, "model")), Options: q.options(),
+			System: join(&q.doc, q.system, "\n"), Model: q.doc.StringAt(q.doc.Member(0, "model")), Options: q.options(),
 			OnlyTools: []string{"!"}, // no tool has this name
 		}
 		for i := range q.tools {
@@ -111,7 +111,7 @@ func (q *request) options() json.RawMessage {
 // applyPrompt changes the request as plugins have decided.
 func (x *exchange) applyPrompt(q *request, t *host.Turn, p *host.Prompt, r *host.Request) error {
 	if p.Model != r.Model {
-		q.edits.SetMember(0, "model", string(encode(p.Model)))
+		q.edits.SetMember(0, "model", string(jsontext.Must(p.Model)))
 	}
 	if !bytes.Equal(p.Options, r.Options) {
 		q.setOptions(p.Options)
@@ -215,7 +215,7 @@ func (x *exchange) addTools(q *request, offered []starhost.Tool) {
 	var list []string
 	for i := range offered {
 		if t := &offered[i]; t.PluginName() != "" {
-			list = append(list, string(encode(q.newTool(t))))
+			list = append(list, string(jsontext.Must(q.newTool(t))))
 			x.offered = append(x.offered, t.Name)
 		}
 	}
@@ -244,7 +244,7 @@ func (x *exchange) addTools(q *request, offered []starhost.Tool) {
 // setSystem replaces the system text. The first string of the old text becomes the new text, and the other
 // strings are removed.
 func (q *request) setSystem(system string) {
-	raw := string(encode(system))
+	raw := string(jsontext.Must(system))
 	if len(q.system) > 0 {
 		q.replaceTexts(q.system, 0, system)
 		return
@@ -262,7 +262,7 @@ func (q *request) replaceTexts(list []text, index int, with string) {
 	for i, t := range list {
 		switch {
 		case i == index:
-			q.edits.Set(t.value, string(encode(with)))
+			q.edits.Set(t.value, string(jsontext.Must(with)))
 		case t.element != noNode:
 			q.edits.Remove(t.element)
 		default:
@@ -285,7 +285,7 @@ func (q *request) setText(e *entry, text string) {
 		return
 	}
 	if e.element != noNode && len(e.blocks) == 0 {
-		q.edits.SetMember(e.element, "content", string(encode(text)))
+		q.edits.SetMember(e.element, "content", string(jsontext.Must(text)))
 	}
 }
 
@@ -362,7 +362,7 @@ func (x *exchange) addContext(q *request, context string, attachments []*fragmen
 		case !strings.HasPrefix(a.Type, "image/"):
 			x.Warn("an attachment is left out: clients of models send pictures alone")
 		default:
-			parts = append(parts, string(encode(q.newImage(&a.Attachment))))
+			parts = append(parts, string(jsontext.Must(q.newImage(&a.Attachment))))
 		}
 	}
 	if context == "" && len(parts) == 0 {
@@ -376,7 +376,7 @@ func (x *exchange) addContext(q *request, context string, attachments []*fragmen
 		q.appendText(content, context)
 	} else {
 		if context != "" {
-			parts = append([]string{string(encode(dict{"type": q.textType, "text": context}))}, parts...)
+			parts = append([]string{string(jsontext.Must(dict{"type": q.textType, "text": context}))}, parts...)
 		}
 		q.addParts(content, parts)
 	}
@@ -391,7 +391,7 @@ func (x *exchange) addContext(q *request, context string, attachments []*fragmen
 // appendText adds context at the end of a string, whose own bytes stay as they are.
 func (q *request) appendText(value int, context string) {
 	text := q.edits.TextAt(value)
-	q.edits.Set(value, text[:len(text)-1]+string(encode("\n\n" + context))[1:])
+	q.edits.Set(value, text[:len(text)-1]+string(jsontext.Must("\n\n" + context))[1:])
 }
 
 // addParts adds blocks at the end of the user's last message, or adds a message with the blocks.

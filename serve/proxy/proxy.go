@@ -11,18 +11,22 @@ package proxy
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/cache"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -70,9 +74,9 @@ type Options struct {
 type Server struct {
 	Options
 	memory  *hook.Memory
-	ids     replyIDs
+	ids     cache.Cache[string, string] // see continueID
 	forward httputil.ReverseProxy
-	states  upstreamStates
+	states  sync.Map    // for each upstream whether it answered its last request
 	guarded atomic.Bool // some host of this process has guarded calls
 	// unpacked counts the bytes of compressed bodies in open requests, after their expansion.
 	unpacked atomic.Int64
@@ -122,7 +126,17 @@ func (s *Server) Sessions() int { return s.memory.Len() }
 // Upstreams says for each upstream whether it answered its last request, by its name in the config, as
 // model.openai. The name of an upstream that is a URL is "proxy". An upstream that got no request has no
 // entry.
-func (s *Server) Upstreams() map[string]bool { return s.states.list() }
+func (s *Server) Upstreams() map[string]bool {
+	var up map[string]bool // nil for no entry
+	s.states.Range(func(name, answers any) bool {
+		if up == nil {
+			up = map[string]bool{}
+		}
+		up[name.(string)] = answers.(bool)
+		return true
+	})
+	return up
+}
 
 // tokenHeader is the header in which clients send the proxy's token. The header Authorization is for the
 // endpoint.
@@ -207,7 +221,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.answerError(w, r, err)
 		return
 	}
-	out := r.WithContext(x.withExchange(r.Context()))
+	out := r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 	if x.dialect != nil { // the server keeps r while the reply lasts, and with it the text
 		r.Body, r.GetBody = http.NoBody, nil
 	}
@@ -243,7 +257,7 @@ func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) 
 	why := refusalOf(err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(why.status)
-	_, _ = w.Write(append(d.errorBody(why), '\n')) // a client that has hung up gets no answer
+	_, _ = w.Write(append(jsontext.Must(d.newError(why)), '\n')) // a client that has hung up gets no answer
 }
 
 // failUpstream answers a request that got no reply, or whose reply plugins refuse.

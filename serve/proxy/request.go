@@ -107,7 +107,7 @@ func newRequest(d *dialect, doc jsontext.Document) *request {
 	q.edits = jsontext.NewEdits(&q.doc)
 	q.list = q.doc.Member(0, d.list)
 	if d.system != "" {
-		q.system = q.textsOf(q.doc.Member(0, d.system))
+		q.system = textsOf(&q.doc, q.doc.Member(0, d.system))
 	}
 	if q.doc.HasKind(q.list, jsontext.String) {
 		q.place = q.list
@@ -130,15 +130,15 @@ func newRequest(d *dialect, doc jsontext.Document) *request {
 
 // textsOf returns the strings of a message's content: the content itself if it is a string, or else the
 // strings of its blocks. If blocks are given, it takes only those.
-func (q *request) textsOf(content int, blocks ...int) (list []text) {
-	if q.doc.HasKind(content, jsontext.String) {
+func textsOf(d *jsontext.Document, content int, blocks ...int) (list []text) {
+	if d.HasKind(content, jsontext.String) {
 		return []text{{content, noNode}}
 	}
 	if blocks == nil {
-		blocks = q.doc.Elements(content)
+		blocks = d.Elements(content)
 	}
 	for _, block := range blocks {
-		if value := q.doc.Member(block, "text"); q.doc.HasKind(value, jsontext.String) {
+		if value := d.Member(block, "text"); d.HasKind(value, jsontext.String) {
 			list = append(list, text{value, block})
 		}
 	}
@@ -146,21 +146,14 @@ func (q *request) textsOf(content int, blocks ...int) (list []text) {
 }
 
 // join returns strings as one text.
-func (q *request) join(list []text) string {
-	if len(list) == 1 {
-		return q.doc.StringAt(list[0].value)
-	}
-	texts := make([]string, len(list))
-	for i, t := range list {
-		texts[i] = q.doc.StringAt(t.value)
-	}
-	return strings.Join(texts, "\n")
+func join(d *jsontext.Document, list []text, between string) string {
+	return strings.Join(jsontext.List(list, func(t *text) string { return d.StringAt(t.value) }), between)
 }
 
 // addEntry adds a message with its place. The caller completes the message.
 func (q *request) addEntry(role string, element int, blocks []int, texts []text) *starhost.Message {
 	q.entries = append(q.entries, entry{element, blocks, texts})
-	q.messages = append(q.messages, starhost.Message{Role: role, Content: fragments.NewText(q.join(texts))})
+	q.messages = append(q.messages, starhost.Message{Role: role, Content: fragments.NewText(join(&q.doc, texts, "\n"))})
 	return &q.messages[len(q.messages)-1]
 }
 
@@ -175,26 +168,26 @@ func (q *request) addElement(element int) {
 		return
 	}
 	if strings.HasSuffix(kind, "_output") {
-		m := q.addEntry(starhost.RoleTool, element, nil, q.textsOf(d.Member(element, "output")))
+		m := q.addEntry(starhost.RoleTool, element, nil, textsOf(&q.doc, d.Member(element, "output")))
 		m.CallID = d.StringAt(d.Member(element, "call_id"))
 		return
 	}
 	switch d.PeekAt(d.Member(element, "role")) {
 	case "system", "developer":
-		for _, t := range q.textsOf(content) {
+		for _, t := range textsOf(&q.doc, content) {
 			if t.element == noNode {
 				t.element = element
 			}
 			q.system = append(q.system, t)
 		}
 	case "tool", "function":
-		m := q.addEntry(starhost.RoleTool, element, nil, q.textsOf(content))
+		m := q.addEntry(starhost.RoleTool, element, nil, textsOf(&q.doc, content))
 		m.CallID, m.ToolName = d.StringAt(d.Member(element, "tool_call_id")), d.StringAt(d.Member(element, "name"))
 	case starhost.RoleUser:
 		q.place = element
 		q.addUser(element, content)
 	case starhost.RoleAssistant:
-		m := q.addEntry(starhost.RoleAssistant, element, nil, q.textsOf(content))
+		m := q.addEntry(starhost.RoleAssistant, element, nil, textsOf(&q.doc, content))
 		for _, item := range d.Elements(content) {
 			if form, ok := formOf(d, item); ok {
 				m.ToolCalls = append(m.ToolCalls, form.read(d, item))
@@ -222,15 +215,15 @@ func (q *request) addUser(element, content int) {
 			continue
 		}
 		results++
-		m := q.addEntry(starhost.RoleTool, element, []int{block}, q.textsOf(q.doc.Member(block, "content")))
+		m := q.addEntry(starhost.RoleTool, element, []int{block}, textsOf(&q.doc, q.doc.Member(block, "content")))
 		m.CallID = q.doc.StringAt(q.doc.Member(block, "tool_use_id"))
 		m.IsError = q.doc.IsTrue(q.doc.Member(block, "is_error"))
 	}
 	switch {
 	case results == 0:
-		q.addEntry(starhost.RoleUser, element, nil, q.textsOf(content))
+		q.addEntry(starhost.RoleUser, element, nil, textsOf(&q.doc, content))
 	case len(rest) > 0:
-		q.addEntry(starhost.RoleUser, element, rest, q.textsOf(content, rest...))
+		q.addEntry(starhost.RoleUser, element, rest, textsOf(&q.doc, content, rest...))
 	}
 }
 

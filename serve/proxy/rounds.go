@@ -103,7 +103,7 @@ func chatTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, results []
 		if c.form.id == "" {
 			m = dict{"role": "function", "name": c.Name, "content": c.result.ForLLM}
 		}
-		results = append(results, string(encode(m)))
+		results = append(results, string(jsontext.Must(m)))
 	}
 	return said, results
 }
@@ -126,16 +126,13 @@ func messagesTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, result
 		list = append(list, r)
 	}
 	return []string{`{"role":"assistant","content":` + e.TextAt(out.list) + `}`},
-		[]string{string(encode(dict{"role": "user", "content": list}))}
+		[]string{string(jsontext.Must(dict{"role": "user", "content": list}))}
 }
 
 // responsesTurn returns the items by which a request of Responses continues a reply. If the endpoint stores
 // no responses, it cannot find reasoning that is not encrypted, so responsesTurn leaves that out.
 func responsesTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, results []string) {
-	isCall := map[int]*call{}
-	for _, c := range w.calls {
-		isCall[c.item] = c
-	}
+	isCall := w.callsByItem()
 	for _, item := range w.doc.Elements(w.outs[0].list) {
 		c := isCall[item]
 		isLost := w.doc.StringAt(w.doc.Member(item, "type")) == "reasoning" &&
@@ -163,7 +160,7 @@ func responsesTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, resul
 			delete(r, "call_id")
 			r["id"] = c.ID
 		}
-		results = append(results, string(encode(r)))
+		results = append(results, string(jsontext.Must(r)))
 	}
 	return said, results
 }
@@ -184,13 +181,10 @@ func (w *wholeReply) addBefore(last *wholeReply) {
 		}
 		return
 	}
-	isCall := map[int]bool{}
-	for _, c := range w.calls {
-		isCall[c.item] = true
-	}
+	isCall := w.callsByItem()
 	items := w.doc.Elements(w.outs[0].list)
 	for i := len(items) - 1; i >= 0; i-- {
-		if !isCall[items[i]] {
+		if isCall[items[i]] == nil {
 			last.before = append([]string{w.doc.TextAt(items[i])}, last.before...)
 		}
 	}
@@ -206,7 +200,7 @@ func (w *wholeReply) prependText(text string) {
 	if own != "" {
 		text += "\n\n" + own
 	}
-	w.edits.SetMember(out.holder, "content", string(encode(text)))
+	w.edits.SetMember(out.holder, "content", string(jsontext.Must(text)))
 }
 
 // result returns the text of the reply with everything that plugins changed.
@@ -233,7 +227,7 @@ func (c *conversation) addUsage(w *wholeReply, usage int, edits *jsontext.Edits)
 			sum = addCounts(sum, more)
 		}
 	}
-	edits.Set(usage, string(encode(sum)))
+	edits.Set(usage, string(jsontext.Must(sum)))
 }
 
 // addCounts returns the sum of two numbers, or for two objects an object with the sums of their members.
@@ -342,7 +336,7 @@ func setReply(a *http.Response, body string) {
 // readReplyBody reads the body of a reply, and closes it.
 func (c *conversation) readReplyBody(a *http.Response) (string, error) {
 	defer a.Body.Close()
-	body, err := c.readEncoded(&heldReader{a.Body, c.exchange}, a.Header, maxReply)
+	body, err := c.readEncoded(&sharedReader{a.Body, &c.replies, maxReplies, errReplies}, a.Header, maxReply)
 	if errors.Is(err, errReplies) {
 		return "", errReplies
 	}
@@ -352,6 +346,3 @@ func (c *conversation) readReplyBody(a *http.Response) (string, error) {
 	a.Header.Del("Content-Encoding")
 	return body, nil
 }
-
-// errCut says why a stream without its last event does not pass.
-const errCut = "the stream of the endpoint ended within a reply that plugins must see"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -270,20 +271,11 @@ func (p *replyStream) pass(ctx context.Context, source io.Reader) error {
 			return err
 		}
 	}
-	if p.isDelaying && !p.isDone && (len(p.earlier) > 0 || p.hasCall()) {
-		return unreadable("%s", errCut)
+	isCall := func(e *event) bool { return e.has() && p.startsCall(e) }
+	if p.isDelaying && !p.isDone && (len(p.earlier) > 0 || slices.ContainsFunc(p.delayed, isCall)) {
+		return unreadable("the stream of the endpoint ended within a reply that plugins must see")
 	}
 	return ctx.Err()
-}
-
-// hasCall reports whether a delayed event is a part of a call.
-func (p *replyStream) hasCall() bool {
-	for _, e := range p.delayed {
-		if e.has() && p.startsCall(e) {
-			return true
-		}
-	}
-	return false
 }
 
 // take adds an event to the reply, and then writes the event or delays it.

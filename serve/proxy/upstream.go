@@ -3,7 +3,6 @@ package proxy
 import (
 	"io"
 	"log"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -73,7 +73,7 @@ func (s *Server) findUpstream(h *host.Host, path string) (*upstream, error) {
 		return e.Name == name || slices.Contains(e.Aliases, name)
 	})
 	if i < 0 {
-		return nil, refuse(http.StatusBadGateway, "starhost: no endpoint is named %q%s", name, near.DidYouMean(name, endpointNames(list)))
+		return nil, refuse(http.StatusBadGateway, "starhost: no endpoint is named %q%s", name, near.DidYouMean(name, jsontext.List(list, func(e *starhost.Endpoint) string { return e.Name })))
 	}
 	e := &list[i]
 	if e.Unavailable != "" {
@@ -94,13 +94,6 @@ func (s *Server) findUpstream(h *host.Host, path string) (*upstream, error) {
 	return &upstream{u, e}, err
 }
 
-func endpointNames(list []starhost.Endpoint) (names []string) {
-	for _, e := range list {
-		names = append(names, e.Name)
-	}
-	return names
-}
-
 // joinPath returns the URL of an escaped path below a base URL.
 func joinPath(base *url.URL, path string) (*url.URL, error) {
 	u, err := url.Parse(base.Scheme + "://" + base.Host + strings.TrimSuffix(base.EscapedPath(), "/") + path)
@@ -118,39 +111,18 @@ func (u *upstream) name() string {
 	return "model." + u.endpoint.Name
 }
 
-// upstreamStates store for each upstream whether it answered its last request.
-type upstreamStates struct {
-	mu sync.Mutex
-	up map[string]bool
-}
-
-func (s *upstreamStates) set(name string, up bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.up == nil {
-		s.up = map[string]bool{}
-	}
-	s.up[name] = up
-}
-
-func (s *upstreamStates) list() map[string]bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.up)
-}
-
-// A watchedTransport notes in upstreamStates which upstreams answer. A request that its client ended says
+// A watchedTransport notes in Server.states which upstreams answer. A request that its client ended says
 // nothing about the upstream.
 type watchedTransport struct {
 	http.RoundTripper
-	states *upstreamStates
+	states *sync.Map
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (t *watchedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	a, err := t.RoundTripper.RoundTrip(r)
 	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok && (err == nil || r.Context().Err() == nil) {
-		t.states.set(x.upstream.name(), err == nil)
+		t.states.Store(x.upstream.name(), err == nil)
 	}
 	return a, err
 }

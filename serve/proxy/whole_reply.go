@@ -74,15 +74,15 @@ func (w *wholeReply) addOutput(x *exchange, i int, out output) {
 			w.keepKnown(form, item)
 		}
 		c := &call{ToolCall: form.read(&w.doc, item), form: form, out: i, item: item}
-		c.kind, c.own = w.doc.StringAt(w.doc.Member(item, "type")), x.isOwn(c.Name)
+		c.kind, c.own = w.doc.StringAt(w.doc.Member(item, "type")), slices.Contains(x.offered, c.Name)
 		w.calls = append(w.calls, c)
 	}
-	w.addTexts(out.list)
+	w.texts = append(w.texts, textsOf(&w.doc, out.list)...)
 	for _, item := range w.doc.Elements(out.list) {
 		if form, ok := formOf(&w.doc, item); ok {
 			add(form, item)
 		} else if w.doc.StringAt(w.doc.Member(item, "type")) == "message" {
-			w.addTexts(w.doc.Member(item, "content"))
+			w.texts = append(w.texts, textsOf(&w.doc, w.doc.Member(item, "content"))...)
 		}
 	}
 	for _, item := range w.doc.Elements(w.doc.Member(out.holder, "tool_calls")) {
@@ -112,37 +112,17 @@ func (w *wholeReply) keepKnown(form *callForm, item int) {
 	}
 }
 
-// addTexts adds the strings of a content to the strings of the reply's text.
-func (w *wholeReply) addTexts(content int) {
-	if w.doc.HasKind(content, jsontext.String) {
-		w.texts = append(w.texts, text{content, noNode})
+// callsByItem returns the calls by the nodes of their items.
+func (w *wholeReply) callsByItem() map[int]*call {
+	calls := map[int]*call{}
+	for _, c := range w.calls {
+		calls[c.item] = c
 	}
-	for _, block := range w.doc.Elements(content) {
-		value := w.doc.Member(block, "text")
-		if w.doc.HasKind(value, jsontext.String) {
-			w.texts = append(w.texts, text{value, block})
-		}
-	}
+	return calls
 }
 
 // text returns the text of the reply, which plugins see.
-func (w *wholeReply) text() string {
-	var b strings.Builder
-	for _, t := range w.texts {
-		b.WriteString(w.doc.StringAt(t.value))
-	}
-	return b.String()
-}
-
-// isOwn reports whether the proxy, not the client, offered a tool.
-func (x *exchange) isOwn(name string) bool {
-	for _, offered := range x.offered {
-		if offered == name {
-			return true
-		}
-	}
-	return false
-}
+func (w *wholeReply) text() string { return join(&w.doc, w.texts, "") }
 
 // decide asks plugins about a reply, runs the calls of their tools, and changes the reply as they decide.
 // again is true if the proxy has answers to calls, so that it must send them to the model.
@@ -206,7 +186,7 @@ func (w *wholeReply) setText(text string) {
 	for i, t := range w.texts {
 		switch {
 		case i == 0:
-			w.edits.Set(t.value, string(encode(text)))
+			w.edits.Set(t.value, string(jsontext.Must(text)))
 		case t.element != noNode && w.dialect != &responses:
 			w.edits.Remove(t.element)
 		default:
@@ -288,12 +268,9 @@ func (x *exchange) endTurn(ctx context.Context, t *host.Turn, w *wholeReply) err
 // callsLeft reports whether the output at index out has a call that the client runs. noNode stands for any
 // output.
 func (w *wholeReply) callsLeft(out int) bool {
-	for _, c := range w.calls {
-		if c.denied == "" && c.result == nil && (out == noNode || c.out == out) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.calls, func(c *call) bool {
+		return c.denied == "" && c.result == nil && (out == noNode || c.out == out)
+	})
 }
 
 // finish replaces denied calls by the reasons of the denials. If an answer has no call left, finish lets the
@@ -313,26 +290,17 @@ func (w *wholeReply) finish() {
 		if w.dialect == &chat {
 			w.addReasons(out, reasons)
 		}
-		if !w.callsLeft(i) && w.stopsForCalls(out.stop) {
-			w.edits.Set(out.stop, string(encode(w.finished)))
+		if !w.callsLeft(i) && slices.Contains([]string{"tool_use", "tool_calls", "function_call"}, w.doc.StringAt(out.stop)) {
+			w.edits.Set(out.stop, string(jsontext.Must(w.finished)))
 		}
 	}
-}
-
-// stopsForCalls reports whether the value at a node says that the model stopped to call tools.
-func (w *wholeReply) stopsForCalls(stop int) bool {
-	switch w.doc.StringAt(stop) {
-	case "tool_use", "tool_calls", "function_call":
-		return true
-	}
-	return false
 }
 
 // replaceCall replaces a denied call by the reason, or removes the call from a list that may contain calls
 // only.
 func (w *wholeReply) replaceCall(c *call, out output) {
 	if w.newText != nil {
-		w.edits.Set(c.item, string(encode(w.newText(c.denied, c.ID))))
+		w.edits.Set(c.item, string(jsontext.Must(w.newText(c.denied, c.ID))))
 		return
 	}
 	w.edits.Remove(c.item)
@@ -353,10 +321,10 @@ func (w *wholeReply) addReasons(out output, reasons []string) {
 		if text != `""` {
 			reason = "\n\n" + reason
 		}
-		w.edits.Set(out.list, text[:len(text)-1]+string(encode(reason))[1:])
+		w.edits.Set(out.list, text[:len(text)-1]+string(jsontext.Must(reason))[1:])
 		return
 	}
-	w.edits.SetMember(out.holder, "content", string(encode(reason)))
+	w.edits.SetMember(out.holder, "content", string(jsontext.Must(reason)))
 }
 
 // usage returns the reply's counts of tokens.
