@@ -364,11 +364,11 @@ func argumentPrefix(arg string) string {
 
 // decodeJSON converts JSON to Starlark. It pays for the value before it decodes the text.
 func decodeJSON(c call.Call, raw []byte) (starlark.Value, error) {
-	shape, err := jsonScan(c, string(raw))
-	if err != nil {
+	if err := c.Pay(1+len(raw)/16, 0); err != nil {
 		return nil, err
 	}
-	if err := c.Pay(len(raw)/16+shape.bytes/128, shape.bytes); err != nil {
+	bytes := decodedBytes(string(raw))
+	if err := c.Pay(len(raw)/16+bytes/128, bytes); err != nil {
 		return nil, err
 	}
 	return readJSON(raw, func(steps int) error { return c.Pay(steps, 0) })

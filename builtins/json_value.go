@@ -10,7 +10,6 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -27,6 +26,26 @@ const (
 	jsonMaxBytes  = 16 << 20 // bytes of the text of one value
 	jsonMaxDigits = 20_000   // digits of an int that is read, because converting it takes quadratic work
 )
+
+// jsonBytePrice is an estimate of how much memory a byte of JSON adds to the decoded value, by the byte, in
+// addition to the byte itself.
+var jsonBytePrice = [256]int{'[': 64, '{': 512, ',': 48, ':': 140}
+
+// decodedBytes estimates the memory of the value that a JSON text decodes to.
+func decodedBytes(text string) int {
+	bytes, quoted := len(text), false
+	for i := 0; i < len(text); i++ {
+		switch b := text[i]; {
+		case b == '"':
+			quoted = !quoted
+		case !quoted:
+			bytes += jsonBytePrice[b]
+		case b == '\\':
+			i++
+		}
+	}
+	return bytes
+}
 
 // fromJSON converts one JSON text to None, Bool, Int, Float, String, *List or *Dict, in time linear in the
 // text. A Dict has the keys in the order of the text. A number with a point or an exponent becomes a Float,
@@ -378,24 +397,6 @@ func (w *jsonWriter) text(s string) error {
 	if err := w.full(len(s)); err != nil {
 		return err
 	}
-	w.out = append(w.out, '"')
-	from := 0 // the bytes s[from:i] need no escapes
-	for i := 0; i < len(s); {
-		if b := s[i]; b < utf8.RuneSelf {
-			if b < ' ' || jsontext.Escapes[b] != 0 {
-				w.out = jsontext.AppendEscaped(append(w.out, s[from:i]...), b)
-				from = i + 1
-			}
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			w.out = utf8.AppendRune(append(w.out, s[from:i]...), r)
-			from = i + 1
-		}
-		i += n
-	}
-	w.out = append(append(w.out, s[from:]...), '"')
+	w.out = jsontext.AppendString(w.out, s)
 	return w.full(0)
 }

@@ -112,3 +112,15 @@ func TestEvalSharesItsModule(t *testing.T) {
 		}
 	}
 }
+
+// TestEncodeJSON checks that json.encode writes a character in one way, whatever else its text has.
+func TestEncodeJSON(t *testing.T) {
+	s := New(Options{})
+	_, m, err := evalIn(s, `u = json.encode(["<&>", "<&>é", "<&>\n"])`, Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.Globals["u"], starlark.String(`["<&>","<&>é","<&>\n"]`); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

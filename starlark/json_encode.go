@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // encodeJSON implements json.encode(x).
@@ -105,23 +107,8 @@ func (e *jsonEncoder) writeString(s string) error {
 			return err
 		}
 	}
-	if isPlain(s) {
-		e.buf = strconv.AppendQuote(e.buf, s)
-		return nil
-	}
-	quoted, err := json.Marshal(s)
-	e.buf = append(e.buf, quoted...)
-	return err
-}
-
-// isPlain reports whether s is printable ASCII.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
+	e.buf = jsontext.AppendString(e.buf, s)
+	return nil
 }
 
 // writeNested writes a value with parts. It refuses a value that contains itself.

@@ -44,3 +44,24 @@ func errorText(err error) string {
 	}
 	return err.Error()
 }
+
+// TestAppendString checks that a character is written in one way, whatever else its text has, and
+// that encoding/json reads the text back.
+func TestAppendString(t *testing.T) {
+	for text, want := range map[string]string{
+		"":              `""`,
+		"a<b>&c":        `"a<b>&c"`,
+		"a<b>&ü\u2028":  "\"a<b>&ü\u2028\"",
+		"\"\\\n\x01<":   `"\"\\\n\u0001<"`,
+		"a\xffb\ufffd<": "\"a\ufffdb\ufffd<\"",
+	} {
+		got := string(jsontext.AppendString(nil, text))
+		if got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+		var back string
+		if err := json.Unmarshal([]byte(got), &back); err != nil || back != strings.ToValidUTF8(text, "\ufffd") {
+			t.Errorf("%q: read back as %q, %v", text, back, err)
+		}
+	}
+}
