@@ -11,9 +11,7 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// assertEq implements
-//
-//	assert_eq(got, want)
+// assertEq implements assert_eq.
 func assertEq(c call.Call) (starlark.Value, error) {
 	var got, want starlark.Value
 	if err := c.Bind("got", &got, "want", &want); err != nil {
@@ -42,9 +40,7 @@ func assertionError(c call.Call, got starlark.Value, want string, wanted starlar
 	return c.Fail("E0318", "got %s, %s %s", a, want, b)
 }
 
-// assertContains implements
-//
-//	assert_contains(text, part)
+// assertContains implements assert_contains.
 func assertContains(c call.Call) (starlark.Value, error) {
 	var text, part starlark.Value
 	if err := c.Bind("text", &text, "part", &part); err != nil {
@@ -60,9 +56,7 @@ func assertContains(c call.Call) (starlark.Value, error) {
 	return nil, assertionError(c, text, "want it to contain", part)
 }
 
-// assertFails implements
-//
-//	assert_fails(fn, text)
+// assertFails implements assert_fails.
 func assertFails(c call.Call) (starlark.Value, error) {
 	var (
 		fn   starlark.Callable

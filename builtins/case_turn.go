@@ -96,9 +96,7 @@ func (v *toolCallValue) Freeze()               {}
 func (v *toolCallValue) Truth() starlark.Bool  { return true }
 func (v *toolCallValue) Hash() (uint32, error) { return unhashable("tool_call") }
 
-// makeToolCall implements
-//
-//	tool_call(name, **arguments)
+// makeToolCall implements tool_call.
 func makeToolCall(c call.Call) (starlark.Value, error) {
 	name, args, err := namedArguments(c, "name")
 	if err != nil {

@@ -10,9 +10,7 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// ctxExec implements
-//
-//	ctx.exec(argv, stdin="", env={}, timeout=None)
+// ctxExec implements ctx.exec.
 func ctxExec(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		argv    starlark.Value

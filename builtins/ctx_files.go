@@ -21,9 +21,7 @@ func onPath[T any](c call.Call, want string, work func(ctx context.Context, arg 
 	return runEffect(c, func(ctx context.Context) (T, error) { return work(ctx, arg) })
 }
 
-// fsRead implements
-//
-//	ctx.fs.read(path, default=...)
+// fsRead implements ctx.fs.read.
 func fsRead(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		name      string
@@ -53,9 +51,7 @@ func isNoText(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.As(err, &e) && e.Code() == "E0505"
 }
 
-// fsReadBytes implements
-//
-//	ctx.fs.read_bytes(path)
+// fsReadBytes implements ctx.fs.read_bytes.
 func fsReadBytes(c call.Call, h *handlerCall) (starlark.Value, error) {
 	data, err := onPath(c, "path", h.rec.world.ReadFileBytes)
 	if err != nil {
@@ -64,9 +60,7 @@ func fsReadBytes(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.Bytes(data), c.Pay(1+len(data)/64, len(data))
 }
 
-// fsGlob implements
-//
-//	ctx.fs.glob(pattern)
+// fsGlob implements ctx.fs.glob.
 func fsGlob(c call.Call, h *handlerCall) (starlark.Value, error) {
 	names, err := onPath(c, "pattern", h.rec.world.GlobFiles)
 	if err != nil {
@@ -75,17 +69,13 @@ func fsGlob(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return stringList(names), c.Pay(1+len(names), textsSize(names))
 }
 
-// fsExists implements
-//
-//	ctx.fs.exists(path)
+// fsExists implements ctx.fs.exists.
 func fsExists(c call.Call, h *handlerCall) (starlark.Value, error) {
 	ok, err := onPath(c, "path", h.rec.world.FileExists)
 	return starlark.Bool(ok), err
 }
 
-// fsStat implements
-//
-//	ctx.fs.stat(path)
+// fsStat implements ctx.fs.stat.
 func fsStat(c call.Call, h *handlerCall) (starlark.Value, error) {
 	info, err := onPath(c, "path", h.rec.world.StatFile)
 	if err != nil {
@@ -96,9 +86,7 @@ func fsStat(c call.Call, h *handlerCall) (starlark.Value, error) {
 	}), nil
 }
 
-// fsWrite implements
-//
-//	ctx.fs.write(path, content)
+// fsWrite implements ctx.fs.write.
 func fsWrite(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		name    string

@@ -16,9 +16,7 @@ func ctxNow(h *handlerCall) (starlark.Value, error) {
 	return starlark.String(now.UTC().Format(time.RFC3339)), err
 }
 
-// ctxRandom implements
-//
-//	ctx.random(n)
+// ctxRandom implements ctx.random.
 func ctxRandom(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var n int64
 	if err := c.Bind("n", &n); err != nil {
@@ -28,9 +26,7 @@ func ctxRandom(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.MakeInt64(x), err
 }
 
-// ctxUUID implements
-//
-//	ctx.uuid()
+// ctxUUID implements ctx.uuid.
 func ctxUUID(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind(); err != nil {
 		return nil, err
@@ -39,9 +35,7 @@ func ctxUUID(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.String(id), err
 }
 
-// ctxEnv implements
-//
-//	ctx.env(name)
+// ctxEnv implements ctx.env.
 func ctxEnv(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		name string
@@ -60,9 +54,7 @@ func ctxEnv(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.String(value), c.Pay(1+len(value)/64, len(value))
 }
 
-// ctxSecret implements
-//
-//	ctx.secret(name)
+// ctxSecret implements ctx.secret.
 func ctxSecret(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var name string
 	if err := c.Bind("name", &name); err != nil {

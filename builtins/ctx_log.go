@@ -16,9 +16,7 @@ import (
 
 var logLevels = []string{"debug", "info", "warn", "error"}
 
-// ctxLog implements
-//
-//	ctx.log(level, msg, **fields)
+// ctxLog implements ctx.log.
 func ctxLog(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var level, msg string
 	own, fields := splitNamedArgs(c.Kwargs, "level", "msg")

@@ -14,9 +14,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// toolsCall implements
-//
-//	ctx.tools.call(name, **arguments)
+// toolsCall implements ctx.tools.call.
 func toolsCall(c call.Call, h *handlerCall) (starlark.Value, error) {
 	name, args, err := namedArguments(c, "name")
 	if err != nil {
@@ -42,9 +40,7 @@ func toolsCall(c call.Call, h *handlerCall) (starlark.Value, error) {
 // value that a handler of such an event returns.
 const maxEventJSON = 64 << 10
 
-// ctxFire implements
-//
-//	ctx.fire(name, **args)
+// ctxFire implements ctx.fire.
 func ctxFire(c call.Call, h *handlerCall) (starlark.Value, error) {
 	name, args, err := namedArguments(c, "name")
 	if err != nil {
@@ -98,9 +94,7 @@ func (r *Recorder) ownEvent(name string, raw json.RawMessage) (*starhost.Event, 
 	return starhost.NewEvent(name, args, own...)
 }
 
-// fragmentsGet implements
-//
-//	ctx.fragments.get(ref)
+// fragmentsGet implements ctx.fragments.get.
 //
 // The name is not load, because load is a keyword of Starlark.
 func fragmentsGet(c call.Call, h *handlerCall) (starlark.Value, error) {

@@ -9,9 +9,7 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// ctxProgress implements
-//
-//	ctx.progress(done, total=0, message="")
+// ctxProgress implements ctx.progress.
 func ctxProgress(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var done, total amount
 	var message string

@@ -46,10 +46,7 @@ var pluginStore = keyedStore{
 	keys: func(ctx context.Context, h *handlerCall) ([]string, error) { return h.rec.world.StoreKeys(ctx) },
 }
 
-// getValue implements
-//
-//	ctx.state.get(key, default=None)
-//	ctx.store.get(key, default=None)
+// getValue implements ctx.state.get.
 func (s *keyedStore) getValue(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		key  string
@@ -69,10 +66,7 @@ func (s *keyedStore) getValue(c call.Call, h *handlerCall) (starlark.Value, erro
 	return decodeJSON(c, raw)
 }
 
-// setValue implements
-//
-//	ctx.state.set(key, value)
-//	ctx.store.set(key, value)
+// setValue implements ctx.state.set.
 func (s *keyedStore) setValue(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		key   string
@@ -89,9 +83,7 @@ func (s *keyedStore) setValue(c call.Call, h *handlerCall) (starlark.Value, erro
 	return starlark.None, err
 }
 
-// addToStore implements
-//
-//	ctx.store.add(key, n)
+// addToStore implements ctx.store.add.
 func addToStore(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		key string
@@ -104,9 +96,7 @@ func addToStore(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.MakeInt64(sum), err
 }
 
-// swapInStore implements
-//
-//	ctx.store.swap(key, old, new)
+// swapInStore implements ctx.store.swap.
 func swapInStore(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		key       string
@@ -129,10 +119,7 @@ func swapInStore(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.Bool(ok), err
 }
 
-// deleteValue implements
-//
-//	ctx.state.delete(key)
-//	ctx.store.delete(key)
+// deleteValue implements ctx.state.delete.
 func (s *keyedStore) deleteValue(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var key string
 	if err := c.Bind("key", &key); err != nil {
@@ -142,10 +129,7 @@ func (s *keyedStore) deleteValue(c call.Call, h *handlerCall) (starlark.Value, e
 	return starlark.Bool(ok), err
 }
 
-// listKeys implements
-//
-//	ctx.state.keys()
-//	ctx.store.keys()
+// listKeys implements ctx.state.keys.
 func (s *keyedStore) listKeys(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind(); err != nil {
 		return nil, err

@@ -79,9 +79,7 @@ func makeReasoned(action starhost.Action) call.Func {
 	}
 }
 
-// makeApprove implements
-//
-//	approve()
+// makeApprove implements approve.
 func makeApprove(c call.Call) (starlark.Value, error) {
 	if err := c.Bind(); err != nil {
 		return nil, err
@@ -89,9 +87,7 @@ func makeApprove(c call.Call) (starlark.Value, error) {
 	return decide(c, &decision{action: starhost.ActionApprove})
 }
 
-// makeRespond implements
-//
-//	respond(result)
+// makeRespond implements respond.
 func makeRespond(c call.Call) (starlark.Value, error) {
 	var v starlark.Value
 	if err := c.Bind("result", &v); err != nil {
@@ -104,9 +100,7 @@ func makeRespond(c call.Call) (starlark.Value, error) {
 	return decide(c, &decision{action: starhost.ActionRespond, result: r})
 }
 
-// makeModify implements
-//
-//	modify(**changes)
+// makeModify implements modify.
 func makeModify(c call.Call) (starlark.Value, error) {
 	if len(c.Args) > 0 || len(c.Kwargs) == 0 {
 		return nil, c.Fail("E0201", "got %d positional arguments, want changes by name: modify(model = \"...\")", len(c.Args))

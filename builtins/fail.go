@@ -16,9 +16,7 @@ func (e *failError) Error() string { return "fail: " + e.message }
 // Code returns the error code that explains fail.
 func (e *failError) Code() string { return "E0301" }
 
-// raiseFail implements
-//
-//	fail(*args, sep=" ")
+// raiseFail implements fail.
 //
 // It joins its arguments as upstream does, but raises an error of a type that tools can
 // distinguish. It pays for the whole text, because few values can print much. Bytes that are

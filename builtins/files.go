@@ -95,9 +95,7 @@ func readOwn(c call.Call, name string) ([]byte, error) {
 	return data, c.Pay(1+len(data)/64, len(data))
 }
 
-// filesRead implements
-//
-//	files.read(path)
+// filesRead implements files.read.
 func filesRead(c call.Call) (starlark.Value, error) {
 	var name string
 	if err := c.Bind("path", &name); err != nil {
@@ -113,9 +111,7 @@ func filesRead(c call.Call) (starlark.Value, error) {
 	return starlark.String(data), nil
 }
 
-// filesReadBytes implements
-//
-//	files.read_bytes(path)
+// filesReadBytes implements files.read_bytes.
 func filesReadBytes(c call.Call) (starlark.Value, error) {
 	var name string
 	if err := c.Bind("path", &name); err != nil {
@@ -125,9 +121,7 @@ func filesReadBytes(c call.Call) (starlark.Value, error) {
 	return starlark.Bytes(data), err
 }
 
-// filesGlob implements
-//
-//	files.glob(pattern)
+// filesGlob implements files.glob.
 func filesGlob(c call.Call) (starlark.Value, error) {
 	var pattern string
 	if err := c.Bind("pattern", &pattern); err != nil {
@@ -147,9 +141,7 @@ func filesGlob(c call.Call) (starlark.Value, error) {
 	return stringList(names), c.Pay(1+len(names), textsSize(names))
 }
 
-// filesExists implements
-//
-//	files.exists(path)
+// filesExists implements files.exists.
 func filesExists(c call.Call) (starlark.Value, error) {
 	var name string
 	if err := c.Bind("path", &name); err != nil {

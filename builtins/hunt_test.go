@@ -159,7 +159,7 @@ func (h *hunter) eval(expr string) (text string, usage starlark.Usage, err error
 		h.turn = h.plugin.turn(h.t, host.Request{})
 	}
 	h.turn.As(h.t.Context(), "test", func(ctx context.Context) error {
-		ctx, names := h.plugin.rec.Inside(ctx, h.turn)
+		ctx, names := h.plugin.rec.Inside(ctx)
 		text, usage, err = h.box.Eval(ctx, h.module, names, expr)
 		return nil
 	})

@@ -34,7 +34,7 @@ func TestInside(t *testing.T) {
 	defer turn.End(t.Context())
 	eval := func(expr string) (text string) {
 		err := turn.As(t.Context(), "test", func(ctx context.Context) error {
-			ctx, names := l.rec.Inside(ctx, turn)
+			ctx, names := l.rec.Inside(ctx)
 			file, err := box.Parse("x.star", []byte("x = "+expr))
 			if err != nil {
 				return err

@@ -133,18 +133,13 @@ func handlerOf(c call.Call) *handlerCall {
 // ctx returns the argument for the handler's parameter ctx.
 func (h *handlerCall) ctx() *ctxValue { return &ctxValue{h, ""} }
 
-// beginCall returns a new call of a handler in a turn.
-func (r *Recorder) beginCall(ctx context.Context, t *host.Turn) *handlerCall {
+// beginCall returns a new call of a handler in the turn of ctx.
+func (r *Recorder) beginCall(ctx context.Context) *handlerCall {
 	lane := host.LaneOf(ctx)
 	if lane == nil {
 		lane = &host.Lane{Plugin: r.plugin.Name}
 	}
-	return &handlerCall{Context: ctx, rec: r, turn: t, lane: lane}
-}
-
-// run calls the handler whose signature is s.
-func (h *handlerCall) run(s *signature, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	return h.call(s.fn, args, kwargs)
+	return &handlerCall{Context: ctx, rec: r, turn: host.TurnOf(ctx), lane: lane}
 }
 
 // call calls a function within the limits of a handler, and adds the steps and bytes that it takes to the lane.
@@ -214,9 +209,6 @@ func claimName(c call.Call, r *Recorder, kind, name string) (starhost.Pos, error
 	r.names[registeredName{kind, name}] = pos
 	return pos, nil
 }
-
-// retainHandler adds a handler to [Recorder.Handlers].
-func (r *Recorder) retainHandler(fn *starlark.Function) { r.handlers = append(r.handlers, fn) }
 
 // posOf converts a position of Starlark to a position of the host.
 func posOf(p syntax.Position) starhost.Pos {

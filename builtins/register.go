@@ -20,10 +20,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// declarePlugin implements
-//
-//	plugin(api=1, name=None, version=None, description=None, owner=None,
-//	       permissions=[], requires_env=[], requires=[], config={}, events={})
+// declarePlugin implements plugin.
 //
 // [ReadManifest] has read the arguments before the file runs. The call only checks that it
 // stands before the registrations.
@@ -114,11 +111,7 @@ func (s *seconds) Unpack(v starlark.Value) error {
 	return nil
 }
 
-// registerTool implements
-//
-//	register_tool(handler, name=None, description=None, parameters=None, toolset=None,
-//	              timeout=None, approval="auto", available=None, roles=None, override=False,
-//	              kind=None, enum=None)
+// registerTool implements register_tool.
 func registerTool(c call.Call) (starlark.Value, error) {
 	var (
 		handler, available starlark.Callable
@@ -164,7 +157,6 @@ func registerTool(c call.Call) (starlark.Value, error) {
 	if t.Pos, err = claimName(c, r, "tool", t.Name); err != nil {
 		return nil, err
 	}
-	r.retainHandler(sig.fn)
 	t.Parameters, t.Timeout, t.Roles, t.Kinds = schema.raw, time.Duration(timeout), roles, kind
 	t.Call, t.Derived = r.toolCall(sig, schema.shape), schema.valid
 	r.plugin.Tools = append(r.plugin.Tools, t)
@@ -189,19 +181,14 @@ func availability(
 	if err != nil {
 		return nil, err
 	}
-	r.retainHandler(p.fn)
-	return func(ctx context.Context) (bool, error) {
-		t := host.TurnOf(ctx)
-		v, err := p.call(ctx, r, t, "")
-		if err != nil {
-			return false, err
-		}
+	ask := positionalCall(r, p, func(v starlark.Value) (bool, error) {
 		yes, ok := v.(starlark.Bool)
 		if !ok {
-			err = call.Errorf("E0312", "got %s, want True or False", v.Type())
+			return false, call.Errorf("E0312", "got %s, want True or False", v.Type())
 		}
-		return bool(yes), r.explainReturn(p.fn, err)
-	}, nil
+		return bool(yes), nil
+	})
+	return func(ctx context.Context) (bool, error) { return ask(ctx, "") }, nil
 }
 
 // defaultToolName returns the name of a tool that states none: the name of its function, with the toolset's
@@ -221,13 +208,12 @@ func (r *Recorder) toolCall(
 	sig *signature, shape *shape,
 ) func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 	return func(ctx context.Context, call starhost.ToolCall) (starhost.Result, error) {
-		t := host.TurnOf(ctx)
-		h := r.beginCall(ctx, t)
+		h := r.beginCall(ctx)
 		kwargs, err := toolArguments(h, sig, shape, call.Arguments)
 		if err != nil {
 			return starhost.Result{}, r.cleanError(err)
 		}
-		v, err := h.run(sig, nil, kwargs)
+		v, err := h.call(sig.fn, nil, kwargs)
 		return r.resultOf(sig.fn, v, err)
 	}
 }
@@ -278,35 +264,28 @@ func (r *Recorder) explainReturn(fn *starlark.Function, err error) error {
 	return r.cleanError(call.Errorf("E0312", "%s: unsupported return value: %v", fn.Name(), err).At(fn.Position()))
 }
 
-// registerHook implements
-//
-//	register_hook(event, handler, priority=0, match=None, kind=None, on_error=None)
+// registerHook implements register_hook.
 func registerHook(c call.Call) (starlark.Value, error) {
-	var (
-		event    string
-		handler  starlark.Callable
-		priority int
-		match    stringOrList
-		kind     stringOrList
-		onError  string
-	)
-	if err := c.Bind("event", &event, "handler", &handler, "priority?", &priority, "match??", &match, "kind??", &kind,
-		"on_error??", &onError); err != nil {
+	var h starhost.Hook
+	var handler starlark.Callable
+	match, kind := (*stringOrList)(&h.Match), (*stringOrList)(&h.Kind)
+	if err := c.Bind("event", &h.Event, "handler", &handler, "priority?", &h.Priority, "match??", match, "kind??", kind,
+		"on_error??", (*string)(&h.OnError)); err != nil {
 		return nil, err
 	}
-	if err := checkKinds(c, kind); err != nil {
+	if err := checkKinds(c, h.Kind); err != nil {
 		return nil, err
 	}
-	r, err := startRegistration(c, listArg{"match", match})
+	r, err := startRegistration(c, listArg{"match", h.Match})
 	if err != nil {
 		return nil, err
 	}
-	if len(event) > maxName {
-		return nil, c.Fail("E0306", "unknown event %s", errtext.Quote(event))
+	if len(h.Event) > maxName {
+		return nil, c.Fail("E0306", "unknown event %s", errtext.Quote(h.Event))
 	}
-	spec, unknown := starhost.LookupEvent(event, r.declared...)
-	if unknown != nil && !r.mayBeDeclared(event) {
-		return nil, c.Fail("E0306", "%v", agents.UnknownEvent(event, unknown))
+	spec, unknown := starhost.LookupEvent(h.Event, r.declared...)
+	if unknown != nil && !r.mayBeDeclared(h.Event) {
+		return nil, c.Fail("E0306", "%v", agents.UnknownEvent(h.Event, unknown))
 	}
 	sig, err := signatureOf(c, r, "handler", handler)
 	if err != nil {
@@ -318,15 +297,12 @@ func registerHook(c call.Call) (starlark.Value, error) {
 		r.warnings = append(r.warnings, line)
 		return starlark.None, c.Pay(10, 1024)
 	}
-	if err := checkNames(c, sig, event, spec.Args); err != nil {
+	if err := checkNames(c, sig, h.Event, spec.Args); err != nil {
 		return nil, err
 	}
-	r.retainHandler(sig.fn)
-	r.plugin.Hooks = append(r.plugin.Hooks, starhost.Hook{
-		Event: event, Priority: priority, Match: match, Kind: kind, OnError: starhost.FailMode(onError),
-		Pure: !sig.takesArgument(ctxName), ReadsWords: sig.takesArgument("user_message"),
-		Call: r.hookCall(spec, sig), Pos: registrationPlace(c.Thread),
-	})
+	h.Pure, h.ReadsWords = !sig.takesArgument(ctxName), sig.takesArgument("user_message")
+	h.Call, h.Pos = r.hookCall(spec, sig), registrationPlace(c.Thread)
+	r.plugin.Hooks = append(r.plugin.Hooks, h)
 	return starlark.None, c.Pay(10, 1024)
 }
 
@@ -348,13 +324,12 @@ func (r *Recorder) hookCall(
 ) func(context.Context, *starhost.Event) (starhost.Decision, error) {
 	arguments := sig.arranger(spec)
 	return func(ctx context.Context, e *starhost.Event) (d starhost.Decision, err error) {
-		t := host.TurnOf(ctx)
-		h := r.beginCall(ctx, t)
+		h := r.beginCall(ctx)
 		args, kwargs, err := arguments(h, e)
 		if err != nil {
 			return d, r.cleanError(err)
 		}
-		v, err := h.run(sig, args, kwargs)
+		v, err := h.call(sig.fn, args, kwargs)
 		if err != nil {
 			return d, err
 		}
@@ -373,9 +348,7 @@ func (r *Recorder) hookCall(
 	}
 }
 
-// registerFragmentLoader implements
-//
-//	register_fragment_loader(prefix, handler, description=None)
+// registerFragmentLoader implements register_fragment_loader.
 func registerFragmentLoader(c call.Call) (starlark.Value, error) {
 	var (
 		prefix, description string
@@ -399,24 +372,12 @@ func registerFragmentLoader(c call.Call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.retainHandler(p.fn)
+	load := positionalCall(r, p, func(v starlark.Value) (starhost.Context, error) {
+		got, err := toContext(v)
+		return r.cleanContext(got), err
+	})
 	r.plugin.FragmentLoaders = append(r.plugin.FragmentLoaders, starhost.FragmentLoader{
-		Prefix: prefix, Description: description, Load: r.loaderCall(p), Pos: pos,
+		Prefix: prefix, Description: description, Load: load, Pos: pos,
 	})
 	return starlark.None, c.Pay(10, 1024)
-}
-
-// loaderCall returns the Go function that calls a fragment loader's handler.
-func (r *Recorder) loaderCall(
-	p *positionalHandler,
-) func(context.Context, string) (starhost.Context, error) {
-	return func(ctx context.Context, arg string) (starhost.Context, error) {
-		t := host.TurnOf(ctx)
-		v, err := p.call(ctx, r, t, arg)
-		if err != nil {
-			return starhost.Context{}, err
-		}
-		got, err := toContext(v)
-		return r.cleanContext(got), r.explainReturn(p.fn, err)
-	}
 }

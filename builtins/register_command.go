@@ -17,9 +17,7 @@ var commandArgs = []string{"args", "full_args", "messages", "confirm"}
 // maxQuestion is the most bytes of a question that confirm asks.
 const maxQuestion = 1000
 
-// registerCommand implements
-//
-//	register_command(name, handler, description=None, aliases=[], complete=None)
+// registerCommand implements register_command.
 func registerCommand(c call.Call) (starlark.Value, error) {
 	var (
 		cmd               starhost.Command
@@ -54,7 +52,6 @@ func registerCommand(c call.Call) (starlark.Value, error) {
 			return nil, err
 		}
 	}
-	r.retainHandler(sig.fn)
 	cmd.Aliases, cmd.Call = aliases, r.commandCall(sig)
 	r.plugin.Commands = append(r.plugin.Commands, cmd)
 	return starlark.None, c.Pay(10, 1024)
@@ -65,8 +62,7 @@ func (r *Recorder) commandCall(
 	sig *signature,
 ) func(context.Context, starhost.CommandCall) (starhost.Result, error) {
 	return func(ctx context.Context, call starhost.CommandCall) (starhost.Result, error) {
-		t := host.TurnOf(ctx)
-		h := r.beginCall(ctx, t)
+		h := r.beginCall(ctx)
 		kwargs, err := sig.keywordArguments(h, commandArgs, func(name string) (starlark.Value, error) {
 			switch name {
 			case "args":
@@ -76,13 +72,13 @@ func (r *Recorder) commandCall(
 			case "confirm":
 				return h.confirm(call), nil
 			}
-			conversation := t.Conversation()
+			conversation := h.turn.Conversation()
 			return argumentValue(&conversation)
 		})
 		if err != nil {
 			return starhost.Result{}, err
 		}
-		v, err := h.run(sig, nil, kwargs)
+		v, err := h.call(sig.fn, nil, kwargs)
 		return r.resultOf(sig.fn, v, err)
 	}
 }
@@ -127,17 +123,12 @@ func completion(
 	if err != nil {
 		return nil, err
 	}
-	r.retainHandler(p.fn)
-	return func(ctx context.Context, typed string) ([]string, error) {
-		t := host.TurnOf(ctx)
-		v, err := p.call(ctx, r, t, typed)
-		if err != nil || v == starlark.None {
-			return nil, err
+	return positionalCall(r, p, func(v starlark.Value) ([]string, error) {
+		if v == starlark.None {
+			return nil, nil
 		}
 		var list stringOrList
-		if err := list.Unpack(v); err != nil {
-			return nil, r.explainReturn(p.fn, err)
-		}
-		return r.cleanTexts(list), nil
-	}, nil
+		err := list.Unpack(v)
+		return r.cleanTexts(list), err
+	}), nil
 }

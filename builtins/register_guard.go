@@ -15,16 +15,13 @@ import (
 	"github.com/starhost/starhost/builtins/modules"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/guard"
-	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/shell"
 )
 
 // guardPriority puts a guard of rules in front of most other hooks.
 const guardPriority = -100
 
-// registerGuard implements
-//
-//	register_guard(rules="rules.toml")
+// registerGuard implements register_guard.
 func registerGuard(c call.Call) (starlark.Value, error) {
 	name := "rules.toml"
 	if err := c.Bind("rules?", &name); err != nil {
@@ -81,7 +78,7 @@ func (r *Recorder) guardCall(ctx context.Context, e *starhost.Event, rules *guar
 			}
 		}
 	}
-	h := r.beginCall(ctx, host.TurnOf(ctx))
+	h := r.beginCall(ctx)
 	decide := func(c call.Call) (starlark.Value, error) {
 		d, err = r.decideByRules(h, c, e, info, rules)
 		return starlark.None, err

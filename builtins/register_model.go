@@ -10,10 +10,7 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// registerModel implements
-//
-//	register_model(name, base_url, models, api="openai", api_key=None, aliases=[], headers={},
-//	               default_model=None, context=0, fallback=[])
+// registerModel implements register_model.
 func registerModel(c call.Call) (starlark.Value, error) {
 	var (
 		e               starhost.Endpoint

@@ -18,9 +18,7 @@ import (
 // maxFrontMatter is the most bytes of a skill's front matter.
 const maxFrontMatter = 16 << 10
 
-// registerSkill implements
-//
-//	register_skill(path, name=None, description=None)
+// registerSkill implements register_skill.
 //
 // It reads the file at once, because a loaded plugin must not change with its files.
 func registerSkill(c call.Call) (starlark.Value, error) {

@@ -1,7 +1,6 @@
 package builtins
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,14 +13,11 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
-	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
-// registerTemplateLoader implements
-//
-//	register_template_loader(prefix, handler)
+// registerTemplateLoader implements register_template_loader.
 func registerTemplateLoader(c call.Call) (starlark.Value, error) {
 	var (
 		prefix  string
@@ -42,31 +38,19 @@ func registerTemplateLoader(c call.Call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.retainHandler(p.fn)
+	load := positionalCall(r, p, func(v starlark.Value) (t starhost.Template, err error) {
+		made, ok := v.(*templateValue)
+		if !ok {
+			return t, call.Errorf("E0312", "got %s, want template(...)", v.Type())
+		}
+		t = made.t
+		t.Attachments = slices.Clone(t.Attachments) // copied, because the plugin may return the same value again
+		return r.cleanTemplate(t), nil
+	})
 	r.plugin.TemplateLoaders = append(r.plugin.TemplateLoaders, starhost.TemplateLoader{
-		Prefix: prefix, Description: firstParagraph(p.fn.Doc()), Load: r.templateCall(p), Pos: pos,
+		Prefix: prefix, Description: firstParagraph(p.fn.Doc()), Load: load, Pos: pos,
 	})
 	return starlark.None, c.Pay(10, 1024)
-}
-
-// templateCall returns the Go function that calls a template loader's handler.
-func (r *Recorder) templateCall(
-	p *positionalHandler,
-) func(context.Context, string) (starhost.Template, error) {
-	return func(ctx context.Context, arg string) (starhost.Template, error) {
-		t := host.TurnOf(ctx)
-		v, err := p.call(ctx, r, t, arg)
-		if err != nil {
-			return starhost.Template{}, err
-		}
-		tm, ok := v.(*templateValue)
-		if !ok {
-			return starhost.Template{}, r.explainReturn(p.fn, call.Errorf("E0312", "got %s, want template(...)", v.Type()))
-		}
-		made := tm.t
-		made.Attachments = slices.Clone(made.Attachments) // copied, because the plugin may return the same value again
-		return r.cleanTemplate(made), nil
-	}
 }
 
 // A templateValue is the value of template(...). It is immutable.
@@ -120,10 +104,7 @@ func (v *templateValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 	return sameFields(op, "template", templateFields, &v.t, &y.(*templateValue).t, depth)
 }
 
-// makeTemplate implements
-//
-//	template(prompt="", system="", model=None, fragments=[], system_fragments=[],
-//	         attachments=[], tools=[], options={}, defaults={})
+// makeTemplate implements template.
 func makeTemplate(c call.Call) (starlark.Value, error) {
 	var (
 		t                 starhost.Template

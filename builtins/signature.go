@@ -10,7 +10,6 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
-	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -54,6 +53,7 @@ func signatureOf(c call.Call, r *Recorder, arg string, handler starlark.Callable
 			return nil, err
 		}
 	}
+	r.handlers = append(r.handlers, fn)
 	s := &signature{arg: arg, fn: fn, rest: fn.HasKwargs()}
 	n := fn.NumParams()
 	if s.rest {
@@ -215,17 +215,24 @@ func (s *signature) takesContextFirst(places []param) bool {
 	return first.name == ctxName || len(places) > 1 && last.value == nil
 }
 
-// call calls the handler in a turn. A handler without parameters does not get arg.
-func (p *positionalHandler) call(
-	ctx context.Context, r *Recorder, t *host.Turn, arg string,
-) (starlark.Value, error) {
-	h := r.beginCall(ctx, t)
-	args := h.argBuffer[:0]
-	if p.ctx {
-		args = append(args, h.ctx())
+// positionalCall returns the Go function that calls a handler. A handler without parameters does not get arg.
+func positionalCall[T any](
+	r *Recorder, p *positionalHandler, convert func(starlark.Value) (T, error),
+) func(ctx context.Context, arg string) (T, error) {
+	return func(ctx context.Context, arg string) (got T, err error) {
+		h := r.beginCall(ctx)
+		args := h.argBuffer[:0]
+		if p.ctx {
+			args = append(args, h.ctx())
+		}
+		if p.args > 0 {
+			args = append(args, starlark.String(arg))
+		}
+		v, err := h.call(p.fn, args, nil)
+		if err != nil {
+			return got, err
+		}
+		got, err = convert(v)
+		return got, r.explainReturn(p.fn, err)
 	}
-	if p.args > 0 {
-		args = append(args, starlark.String(arg))
-	}
-	return h.run(p.signature, args, nil)
 }

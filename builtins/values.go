@@ -126,9 +126,7 @@ func (v *fragmentValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 	return sameFields(op, "fragment", fragmentFields, &v.f, &y.(*fragmentValue).f, depth)
 }
 
-// makeFragment implements
-//
-//	fragment(content, source="", target="prompt", priority=0, title="")
+// makeFragment implements fragment.
 func makeFragment(c call.Call) (starlark.Value, error) {
 	made, target := new(fragmentValue), "prompt"
 	f := &made.f
@@ -186,9 +184,7 @@ func (v *attachmentValue) CompareSameType(op syntax.Token, y starlark.Value, dep
 	return sameFields(op, "attachment", attachmentFields, &v.a, &y.(*attachmentValue).a, depth)
 }
 
-// makeAttachment implements
-//
-//	attachment(content=None, path=None, url=None, type=None, name=None, source=None)
+// makeAttachment implements attachment.
 func makeAttachment(c call.Call) (starlark.Value, error) {
 	var (
 		content                optionalText
@@ -311,9 +307,7 @@ func partsOfResult(r *starhost.Result) []starlark.Value {
 	return held
 }
 
-// makeResult implements
-//
-//	result(for_llm, for_user="", silent=False, is_error=False, attachments=[], handled=False)
+// makeResult implements result.
 func makeResult(c call.Call) (starlark.Value, error) {
 	var (
 		forLLM      starlark.Value

@@ -68,9 +68,7 @@ func objectOrText(raw json.RawMessage) starlark.Value {
 	return freeze(d)
 }
 
-// lastMessage implements
-//
-//	messages.last(role=None)
+// lastMessage implements messages.last.
 func lastMessage(l *listView[starhost.Message], c call.Call) (starlark.Value, error) {
 	var role string
 	if err := c.Bind("role??", &role); err != nil {

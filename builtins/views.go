@@ -440,9 +440,7 @@ func (l *listView[T]) column(i int) starlark.Value {
 	return c.list
 }
 
-// typeName implements
-//
-//	type(x)
+// typeName implements type.
 //
 // The type of a view is "list" or "dict".
 func typeName(c call.Call) (starlark.Value, error) {

@@ -88,7 +88,7 @@ func (i *Inside) Eval(
 	ctx context.Context, t *host.Turn, expr string,
 ) (text string, usage starlark.Usage, err error) {
 	err = t.As(ctx, i.of.source.Name, func(ctx context.Context) (err error) {
-		ctx, names := i.record.Inside(ctx, t)
+		ctx, names := i.record.Inside(ctx)
 		text, usage, err = i.of.box.Eval(ctx, i.module, names, expr)
 		return err
 	})

@@ -35,9 +35,7 @@ assert_eq(base64.decode("-_8", url = True), b"\xfb\xff")`,
 	})
 }
 
-// base64Encode implements
-//
-//	base64.encode(data, url=False, pad=True)
+// base64Encode implements base64.encode.
 func base64Encode(c call.Call) (starlark.Value, error) {
 	var (
 		data call.TextOrBytes
@@ -57,9 +55,7 @@ func base64Encode(c call.Call) (starlark.Value, error) {
 	return starlark.String(enc.EncodeToString([]byte(data))), nil
 }
 
-// base64Decode implements
-//
-//	base64.decode(text, url=False)
+// base64Decode implements base64.decode.
 func base64Decode(c call.Call) (starlark.Value, error) {
 	var (
 		text call.TextOrBytes

@@ -61,9 +61,7 @@ func (d *csvDelimiter) Unpack(v starlark.Value) error {
 	return nil
 }
 
-// csvDecode implements
-//
-//	csv.decode(text, header=True, delimiter=",", name="")
+// csvDecode implements csv.decode.
 func csvDecode(c call.Call) (starlark.Value, error) {
 	var (
 		text      string
@@ -173,9 +171,7 @@ func (r *csvReader) value(row []string) (starlark.Value, error) {
 	return dict, nil
 }
 
-// csvEncode implements
-//
-//	csv.encode(rows, delimiter=",")
+// csvEncode implements csv.encode.
 func csvEncode(c call.Call) (starlark.Value, error) {
 	var (
 		rows      starlark.Iterable

@@ -170,16 +170,12 @@ func allMatches(c call.Call, value func(*reMatch) starlark.Value) (starlark.Valu
 	return starlark.NewList(values), nil
 }
 
-// reFinditer implements
-//
-//	re.finditer(pattern, text)
+// reFinditer implements re.finditer.
 func reFinditer(c call.Call) (starlark.Value, error) {
 	return allMatches(c, func(m *reMatch) starlark.Value { return m })
 }
 
-// reFindall implements
-//
-//	re.findall(pattern, text)
+// reFindall implements re.findall.
 func reFindall(c call.Call) (starlark.Value, error) {
 	return allMatches(c, func(m *reMatch) starlark.Value {
 		switch groups := m.captures(starlark.String("")); len(groups) {
@@ -193,9 +189,7 @@ func reFindall(c call.Call) (starlark.Value, error) {
 	})
 }
 
-// reSplit implements
-//
-//	re.split(pattern, text, maxsplit=0)
+// reSplit implements re.split.
 func reSplit(c call.Call) (starlark.Value, error) {
 	var (
 		source, text string
@@ -229,9 +223,7 @@ func reSplit(c call.Call) (starlark.Value, error) {
 	return starlark.NewList(append(pieces, starlark.String(text[end:]))), nil
 }
 
-// reSub implements
-//
-//	re.sub(pattern, repl, text, count=0)
+// reSub implements re.sub.
 func reSub(c call.Call) (starlark.Value, error) {
 	var (
 		source, text string
@@ -394,9 +386,7 @@ func isAlnum(b byte) bool {
 	return '0' <= b && b <= '9' || 'A' <= b && b <= 'Z' || 'a' <= b && b <= 'z'
 }
 
-// reEscape implements
-//
-//	re.escape(text)
+// reEscape implements re.escape.
 func reEscape(c call.Call) (starlark.Value, error) {
 	var text string
 	if err := c.Bind("text", &text); err != nil {

@@ -52,9 +52,7 @@ func (m *reMatch) Attr(name string) (starlark.Value, error) {
 	return fn.BindReceiver(m), nil
 }
 
-// group implements
-//
-//	match.group(group=0)
+// group implements match.group.
 func (m *reMatch) group(c call.Call) (starlark.Value, error) {
 	n, err := m.unpackGroup(c)
 	if err != nil {
@@ -63,9 +61,7 @@ func (m *reMatch) group(c call.Call) (starlark.Value, error) {
 	return m.value(n, starlark.None), nil
 }
 
-// start implements
-//
-//	match.start(group=0)
+// start implements match.start.
 func (m *reMatch) start(c call.Call) (starlark.Value, error) {
 	n, err := m.unpackGroup(c)
 	if err != nil {
@@ -74,9 +70,7 @@ func (m *reMatch) start(c call.Call) (starlark.Value, error) {
 	return starlark.MakeInt(m.at[2*n]), nil
 }
 
-// end implements
-//
-//	match.end(group=0)
+// end implements match.end.
 func (m *reMatch) end(c call.Call) (starlark.Value, error) {
 	n, err := m.unpackGroup(c)
 	if err != nil {
@@ -85,9 +79,7 @@ func (m *reMatch) end(c call.Call) (starlark.Value, error) {
 	return starlark.MakeInt(m.at[2*n+1]), nil
 }
 
-// span implements
-//
-//	match.span(group=0)
+// span implements match.span.
 func (m *reMatch) span(c call.Call) (starlark.Value, error) {
 	n, err := m.unpackGroup(c)
 	if err != nil {
@@ -96,9 +88,7 @@ func (m *reMatch) span(c call.Call) (starlark.Value, error) {
 	return starlark.Tuple{starlark.MakeInt(m.at[2*n]), starlark.MakeInt(m.at[2*n+1])}, nil
 }
 
-// groups implements
-//
-//	match.groups(default=None)
+// groups implements match.groups.
 func (m *reMatch) groups(c call.Call) (starlark.Value, error) {
 	absent, err := m.unpackDefault(c)
 	if err != nil {
@@ -107,9 +97,7 @@ func (m *reMatch) groups(c call.Call) (starlark.Value, error) {
 	return m.captures(absent), nil
 }
 
-// groupDict implements
-//
-//	match.groupdict(default=None)
+// groupDict implements match.groupdict.
 func (m *reMatch) groupDict(c call.Call) (starlark.Value, error) {
 	absent, err := m.unpackDefault(c)
 	if err != nil {

@@ -177,9 +177,7 @@ func trustedRunners(c call.Call) []string {
 	return list
 }
 
-// shellParse implements
-//
-//	shell.parse(command, dialect="any", files=None, cwd="", trusted=None)
+// shellParse implements shell.parse.
 func shellParse(c call.Call) (starlark.Value, error) {
 	text, dialect, cwd := "", "any", ""
 	var files, trusted starlark.Value
@@ -295,9 +293,7 @@ func shellWords(words []*string) starlark.Value {
 	return starlark.NewList(list)
 }
 
-// shellRuns implements
-//
-//	shell.runs(command, program, *words)
+// shellRuns implements shell.runs.
 func shellRuns(c call.Call) (starlark.Value, error) {
 	var (
 		command starlark.Value
@@ -402,9 +398,7 @@ func shellNames(c call.Call, more ...any) (argv []*string, names []string, err e
 	return argv, names, nil
 }
 
-// shellFlag implements
-//
-//	shell.flag(command, *names)
+// shellFlag implements shell.flag.
 func shellFlag(c call.Call) (starlark.Value, error) {
 	argv, names, err := shellNames(c)
 	if err != nil {
@@ -417,9 +411,7 @@ func shellFlag(c call.Call) (starlark.Value, error) {
 	return starlark.Bool(len(values) > 0), nil
 }
 
-// shellOption implements
-//
-//	shell.option(command, *names, all=False)
+// shellOption implements shell.option.
 func shellOption(c call.Call) (starlark.Value, error) {
 	all := false
 	argv, names, err := shellNames(c, "all?", &all)
@@ -446,9 +438,7 @@ const shellPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 // shellReserved are words that do not name a program if a command begins with them.
 var shellReserved = " if then else elif fi do done case esac while until for in function select time coproc repeat foreach end nocorrect "
 
-// shellQuote implements
-//
-//	shell.quote(words)
+// shellQuote implements shell.quote.
 func shellQuote(c call.Call) (starlark.Value, error) {
 	var words starlark.Iterable
 	if err := c.Bind("words", &words); err != nil {

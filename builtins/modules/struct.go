@@ -26,9 +26,7 @@ assert_eq(dir(s), ["name", "tier"])`,
 	}.Entry(rt, "struct")}
 }
 
-// makeStruct implements
-//
-//	struct(**fields)
+// makeStruct implements struct.
 func makeStruct(c call.Call) (starlark.Value, error) {
 	if len(c.Args) > 0 {
 		return nil, c.Fail("E0202", "got %d positional arguments, want fields by name", len(c.Args))

@@ -124,9 +124,7 @@ assert_eq([(s.level, s.title, s.body) for s in text.split_sections(doc)],
 // isBlank reports whether a line is empty or contains only white space.
 func isBlank(line string) bool { return strings.TrimSpace(line) == "" }
 
-// textDedent implements
-//
-//	text.dedent(text)
+// textDedent implements text.dedent.
 func textDedent(c call.Call) (starlark.Value, error) {
 	var text string
 	if err := c.Bind("text", &text); err != nil {
@@ -172,9 +170,7 @@ func commonPrefix(a, b string) string {
 	return a[:n]
 }
 
-// textIndent implements
-//
-//	text.indent(text, prefix)
+// textIndent implements text.indent.
 func textIndent(c call.Call) (starlark.Value, error) {
 	var text, prefix string
 	if err := c.Bind("text", &text, "prefix", &prefix); err != nil {
@@ -194,9 +190,7 @@ func textIndent(c call.Call) (starlark.Value, error) {
 	return starlark.String(out.String()), nil
 }
 
-// textWrap implements
-//
-//	text.wrap(text, width=80)
+// textWrap implements text.wrap.
 func textWrap(c call.Call) (starlark.Value, error) {
 	var (
 		text string
@@ -289,9 +283,7 @@ func runeOffset(s string, n int) int {
 	return len(s)
 }
 
-// textTruncate implements
-//
-//	text.truncate(text, max_bytes, suffix="…")
+// textTruncate implements text.truncate.
 func textTruncate(c call.Call) (starlark.Value, error) {
 	var (
 		text   string
@@ -313,9 +305,7 @@ func textTruncate(c call.Call) (starlark.Value, error) {
 	return starlark.String(cutMarkdown(text, most-len(suffix)) + suffix), nil
 }
 
-// textFence implements
-//
-//	text.fence(text, lang="")
+// textFence implements text.fence.
 func textFence(c call.Call) (starlark.Value, error) {
 	var text, lang string
 	if err := c.Bind("text", &text, "lang?", &lang); err != nil {
@@ -355,9 +345,7 @@ var padLeft = map[string]func(n int) int{
 	"center": func(n int) int { return n / 2 },
 }
 
-// textPad implements
-//
-//	text.pad(text, width, align="left")
+// textPad implements text.pad.
 func textPad(c call.Call) (starlark.Value, error) {
 	var (
 		text  string
@@ -398,9 +386,7 @@ func (d *digitCount) Unpack(v starlark.Value) error {
 	return nil
 }
 
-// textFormatNumber implements
-//
-//	text.format_number(x, digits=None, sep="")
+// textFormatNumber implements text.format_number.
 func textFormatNumber(c call.Call) (starlark.Value, error) {
 	var (
 		x      starlark.Value

@@ -12,9 +12,7 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// textMarkdownTable implements
-//
-//	text.markdown_table(rows, header=None)
+// textMarkdownTable implements text.markdown_table.
 func textMarkdownTable(c call.Call) (starlark.Value, error) {
 	var (
 		rows   starlark.Iterable
@@ -228,9 +226,7 @@ type mdSection struct {
 	body  string
 }
 
-// textSplitSections implements
-//
-//	text.split_sections(text)
+// textSplitSections implements text.split_sections.
 func textSplitSections(c call.Call) (starlark.Value, error) {
 	var text string
 	if err := c.Bind("text", &text); err != nil {

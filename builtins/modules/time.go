@@ -177,9 +177,7 @@ func exampleOf(directives string) string {
 // payTime pays for making one time, and for reading or writing a text of n bytes.
 func payTime(c call.Call, n int) error { return c.Pay(64+n/4, 256+8*n) }
 
-// parseTime implements
-//
-//	time.parse_time(x, format="2006-01-02T15:04:05Z07:00", location="UTC")
+// parseTime implements time.parse_time.
 func parseTime(c call.Call) (starlark.Value, error) {
 	var (
 		x      string
@@ -224,9 +222,7 @@ func unresolvedZone(t time.Time, loc *time.Location, layout string) (name string
 	return name, name != "" && name != "GMT" && !strings.Contains(layout, "07")
 }
 
-// newTime implements
-//
-//	time.time(year, month=1, day=1, hour=0, minute=0, second=0, nanosecond=0, location="UTC")
+// newTime implements time.time.
 func newTime(c call.Call) (starlark.Value, error) {
 	var (
 		year, month, day   = timePart(0), timePart(1), timePart(1)
@@ -264,9 +260,7 @@ func (p *timePart) Unpack(v starlark.Value) error {
 	return nil
 }
 
-// fromTimestamp implements
-//
-//	time.from_timestamp(sec, nsec=0)
+// fromTimestamp implements time.from_timestamp.
 func fromTimestamp(c call.Call) (starlark.Value, error) {
 	var sec, nsec timePart
 	if err := c.Bind("sec", &sec, "nsec?", &nsec); err != nil {
@@ -287,9 +281,7 @@ func timeOf(c call.Call, t time.Time) (starlark.Value, error) {
 	return v, nil
 }
 
-// isValidTimezone implements
-//
-//	time.is_valid_timezone(loc)
+// isValidTimezone implements time.is_valid_timezone.
 func isValidTimezone(c call.Call) (starlark.Value, error) {
 	var name string
 	if err := c.Bind("loc", &name); err != nil {
@@ -302,9 +294,7 @@ func isValidTimezone(c call.Call) (starlark.Value, error) {
 	return starlark.Bool(err == nil), nil
 }
 
-// parseDuration implements
-//
-//	time.parse_duration(d)
+// parseDuration implements time.parse_duration.
 func parseDuration(c call.Call) (starlark.Value, error) {
 	var text string
 	if err := c.Bind("d", &text); err != nil {

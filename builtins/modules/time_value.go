@@ -114,9 +114,7 @@ func (t timeValue) Attr(name string) (starlark.Value, error) {
 	return fn.BindReceiver(t), nil
 }
 
-// format implements
-//
-//	t.format(x)
+// format implements t.format.
 func (t timeValue) format(c call.Call) (starlark.Value, error) {
 	var layout layoutArg
 	if err := c.Bind("x", &layout); err != nil {
@@ -128,9 +126,7 @@ func (t timeValue) format(c call.Call) (starlark.Value, error) {
 	return starlark.String(t.t.Format(string(layout))), nil
 }
 
-// inLocation implements
-//
-//	t.in_location(location)
+// inLocation implements t.in_location.
 func (t timeValue) inLocation(c call.Call) (starlark.Value, error) {
 	var zone zoneArg
 	if err := c.Bind("location", &zone); err != nil {

@@ -54,9 +54,7 @@ dicts and structs; TOML has no None. toml.decode reads the same value.`,
 	})
 }
 
-// tomlDecode implements
-//
-//	toml.decode(text, name="")
+// tomlDecode implements toml.decode.
 func tomlDecode(c call.Call) (starlark.Value, error) {
 	var (
 		text   string

@@ -10,9 +10,7 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// tomlEncode implements
-//
-//	toml.encode(x)
+// tomlEncode implements toml.encode.
 func tomlEncode(c call.Call) (starlark.Value, error) {
 	var x starlark.Value
 	if err := c.Bind("x", &x); err != nil {

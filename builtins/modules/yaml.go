@@ -84,9 +84,7 @@ yaml.decode reads the same value.`,
 	})
 }
 
-// yamlDecode implements
-//
-//	yaml.decode(text, name="", tags="drop")
+// yamlDecode implements yaml.decode.
 func yamlDecode(c call.Call) (starlark.Value, error) {
 	docs, source, err := yamlDocuments(c)
 	switch {
@@ -100,9 +98,7 @@ func yamlDecode(c call.Call) (starlark.Value, error) {
 	return docs[0], nil
 }
 
-// yamlDecodeAll implements
-//
-//	yaml.decode_all(text, name="")
+// yamlDecodeAll implements yaml.decode_all.
 func yamlDecodeAll(c call.Call) (starlark.Value, error) {
 	docs, _, err := yamlDocuments(c)
 	if err != nil {
@@ -261,9 +257,7 @@ func newTagged(c call.Call, tag string, v starlark.Value) (starlark.Value, error
 	return starlarkstruct.FromStringDict(taggedName, starlark.StringDict{"tag": starlark.String(tag), "value": v}), nil
 }
 
-// makeTagged implements
-//
-//	yaml.tagged(tag, value)
+// makeTagged implements yaml.tagged.
 func makeTagged(c call.Call) (starlark.Value, error) {
 	var tag string
 	var v starlark.Value

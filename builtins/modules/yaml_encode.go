@@ -20,9 +20,7 @@ import (
 // at most 1024 characters ahead.
 const yamlKeyLen = 1000
 
-// yamlEncode implements
-//
-//	yaml.encode(x)
+// yamlEncode implements yaml.encode.
 func yamlEncode(c call.Call) (starlark.Value, error) {
 	var x starlark.Value
 	if err := c.Bind("x", &x); err != nil {

@@ -317,7 +317,7 @@ func (c *replRun) run(ctx context.Context, in *starlark.Input) (value string, er
 		return "", err
 	}
 	err = t.As(ctx, c.plugin.Name, func(ctx context.Context) (err error) {
-		ctx, names := c.plugin.Inside.Recorder().Inside(ctx, t)
+		ctx, names := c.plugin.Inside.Recorder().Inside(ctx)
 		c.repl.Set(names)
 		value, _, err = c.repl.Run(ctx, in)
 		return err
