@@ -17,7 +17,7 @@ var sizes = map[string]int{
 	"agents/install":   3040,
 	"agents/trace":     1680,
 	"bench":            1820, // 260 of them measure growth, memory, and the guard that users run
-	"builtins":         8140,
+	"builtins":         8040,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4480,
 	"cmd/starhost":     9875,
@@ -32,7 +32,7 @@ var sizes = map[string]int{
 	"golden":           4140, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
 	"guard":            2080, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5620, // 25 of them read a rendering piece by piece, in place of a list in each prompt
-	"internal":         4140, // 25 of them write XML, in place of a library, and 42 are one cache in place of four, and 8 replace an item of the cache, in place of 70 in serve and store
+	"internal":         4160, // 25 of them write XML, in place of a library, and 42 are one cache in place of four, and 8 replace an item of the cache, in place of 70 in serve and store
 	"loader":           6495,
 	"measure":          420,
 	"model":            2300,
@@ -51,12 +51,12 @@ var sizes = map[string]int{
 	"serve/proxy":      3440,
 	"serve/ui":         930,
 	"shell":            5770, // 150 of them are rows about the flags of programs, 280 judge one-line programs, and 200 what a trusted runner reads
-	"starlark":         7245,
+	"starlark":         7235,
 	"store":            1660,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_300
+const maxSize = 108_210
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
