@@ -468,6 +468,15 @@ func TestClaudeCommand(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.write(a.settings, strings.ReplaceAll(string(text), "hook "+a.name, "hook claude-code"))
+				if a.trust != nil { // the hash is that of the line before
+					config, err := os.ReadFile(filepath.Join(s.home, ".codex/config.toml"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					before, _, _ := strings.Cut(string(config), "\n[hooks.state")
+					s.write(".codex/config.toml", before)
+					a.trust(s)
+				}
 				s.run("go on", false)
 				if len(s.model.seen()) == 0 || s.has(name) || s.has("new") != (name == "old") {
 					t.Errorf("%d requests, %s ran: %v, new ran: %v", len(s.model.seen()), name, s.has(name), s.has("new"))
