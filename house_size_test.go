@@ -35,28 +35,28 @@ var sizes = map[string]int{
 	"internal":         4160, // 25 of them write XML, in place of a library, and 42 are one cache in place of four, and 8 replace an item of the cache, in place of 70 in serve and store
 	"loader":           6495,
 	"measure":          420,
-	"model":            2300,
+	"model":            2270,
 	"report":           2170,
 	"schema":           1090,
 	"scripts":          40,
-	"serve/decide":     550,
+	"serve/decide":     540,
 	"serve/front":      560,
 	"serve/hook":       5040,
-	"serve/mcp":        2310,
-	"serve/metrics":    230,
-	"serve/neko":       800,
-	"serve/otlp":       470,
-	"serve/process":    790,
+	"serve/mcp":        2300,
+	"serve/metrics":    220,
+	"serve/neko":       790,
+	"serve/otlp":       440,
+	"serve/process":    770,
 	"serve/programs":   220,
 	"serve/proxy":      3440,
-	"serve/ui":         930,
+	"serve/ui":         920,
 	"shell":            5770, // 150 of them are rows about the flags of programs, 280 judge one-line programs, and 200 what a trusted runner reads
 	"starlark":         7235,
 	"store":            1660,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_210
+const maxSize = 108_110
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,9 @@ type Client struct {
 
 // NewClient returns a client of an endpoint that speaks a dialect.
 func NewClient(d Dialect, o Options) *Client {
-	o.Limits = o.Limits.withDefaults()
+	l := &o.Limits
+	l.Answer, l.Timeout = cmp.Or(max(l.Answer, 0), 4<<20), cmp.Or(max(l.Timeout, 0), 10*time.Minute)
+	l.Silence = cmp.Or(max(l.Silence, 0), time.Minute)
 	if o.HTTP == nil {
 		o.HTTP = NewHTTP()
 	}

@@ -224,19 +224,6 @@ type Limits struct {
 	Silence time.Duration
 }
 
-func (l Limits) withDefaults() Limits {
-	if l.Answer <= 0 {
-		l.Answer = 4 << 20
-	}
-	if l.Timeout <= 0 {
-		l.Timeout = 10 * time.Minute
-	}
-	if l.Silence <= 0 {
-		l.Silence = time.Minute
-	}
-	return l
-}
-
 // addOptions adds the options of a prompt, a JSON object, to a request body.
 func (d *Dialect) addOptions(body map[string]any, options json.RawMessage) error {
 	if len(options) == 0 {

@@ -147,9 +147,6 @@ func (a *answer) start(index int, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &b.fields); err != nil {
 		return fmt.Errorf("content_block: %w", err)
 	}
-	for name, value := range b.fields {
-		b.fields[name] = slices.Clone(value)
-	}
 	b.kind, b.id, b.name = b.text("type"), b.text("id"), b.text("name")
 	a.blocks = append(a.blocks, b)
 	a.size += len(raw)
@@ -227,7 +224,7 @@ func (a *answer) delta(index int, raw json.RawMessage) error {
 		}
 	case "citations_delta":
 		a.size += len(d.Citation)
-		b.added = append(b.added, slices.Clone(d.Citation))
+		b.added = append(b.added, d.Citation)
 	}
 	return nil
 }

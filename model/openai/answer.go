@@ -205,14 +205,11 @@ func (a *answer) extraText(name, text string) {
 func (a *answer) extraValue(name string, value json.RawMessage) {
 	var elements []json.RawMessage
 	if json.Unmarshal(value, &elements) != nil {
-		a.extra[name] = slices.Clone(value)
+		a.extra[name] = value
 		return
 	}
 	old, _ := a.extra[name].([]json.RawMessage)
-	for _, e := range elements {
-		old = append(old, slices.Clone(e))
-	}
-	if len(old) > 0 {
+	if old = append(old, elements...); len(old) > 0 {
 		a.extra[name] = old
 	}
 }
@@ -264,7 +261,7 @@ func (a *answer) toolCall(part map[string]json.RawMessage) error {
 		switch name {
 		case "index", "id", "type", "function":
 		default:
-			c.extra[name] = slices.Clone(value)
+			c.extra[name] = value
 		}
 	}
 	number := slices.Index(a.calls, c)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -125,7 +126,7 @@ func (a *answer) event(_ string, data []byte) (done bool, err error) {
 		a.addArguments(e.Index, deltaText(e.Delta))
 	case "response.output_item.done":
 		a.stored += len(e.Item) - len(a.items[e.Index])
-		a.items[e.Index] = slices.Clone(e.Item)
+		a.items[e.Index] = e.Item
 	case "response.completed", "response.incomplete", "response.failed":
 		return true, a.finish(&e.Response)
 	}
@@ -210,7 +211,7 @@ func (a *answer) finish(r *response) error {
 	}
 	for i, item := range r.Output { // some endpoints leave it out, because the items were sent
 		a.stored += len(item) - len(a.items[i])
-		a.items[i] = slices.Clone(item)
+		a.items[i] = item
 	}
 	a.usage = r.Usage.Sum()
 	switch {
@@ -243,19 +244,9 @@ func (a *answer) emitText() {
 	}
 }
 
-// order returns the indices of the items that are done.
-func (a *answer) order() []int {
-	var list []int
-	for i := range a.items {
-		list = append(list, i)
-	}
-	slices.Sort(list)
-	return list
-}
-
 func (a *answer) outputItems() []outputItem {
 	var list []outputItem
-	for _, index := range a.order() {
+	for _, index := range slices.Sorted(maps.Keys(a.items)) {
 		var i outputItem
 		if json.Unmarshal(a.items[index], &i) == nil {
 			list = append(list, i)
@@ -282,7 +273,7 @@ func (a *answer) reply() (starhost.Reply, bool) {
 		r.ToolCalls = append(r.ToolCalls, callOf(&i))
 	}
 	n := model.Native{API: api, From: a.from}
-	for _, index := range a.order() {
+	for _, index := range slices.Sorted(maps.Keys(a.items)) {
 		n.Items = append(n.Items, a.items[index])
 	}
 	if len(n.Items) > 0 {

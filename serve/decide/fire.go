@@ -45,7 +45,7 @@ func (s *Server) answerFire(w http.ResponseWriter, r *http.Request) {
 		e, err = starhost.NewEvent(name, q.Input, h.Events()...)
 	}
 	if err != nil {
-		s.writeFireError(w, http.StatusBadRequest, err)
+		s.writeObject(w, http.StatusBadRequest, map[string]any{"schema": FireSchema, "error": err.Error()})
 		return
 	}
 	if q.Session != "" {
@@ -104,11 +104,6 @@ func (s *Server) refuseFire(w http.ResponseWriter, spec *starhost.EventSpec, e *
 // writeOutcome answers with what an event came to.
 func (s *Server) writeOutcome(w http.ResponseWriter, event string, out host.Outcome) {
 	s.writeObject(w, http.StatusOK, s.Outcome(event, out))
-}
-
-// writeFireError answers a question that has a mistake.
-func (s *Server) writeFireError(w http.ResponseWriter, status int, err error) {
-	s.writeObject(w, status, map[string]any{"schema": FireSchema, "error": err.Error()})
 }
 
 // writeObject answers with the JSON form of a value.

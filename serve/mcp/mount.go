@@ -221,7 +221,7 @@ func (m *Mount) connectAs(ctx context.Context, version string) (*sdk.ClientSessi
 // transport returns the SDK's transport to the server.
 func (m *Mount) transport() sdk.Transport {
 	if m.options.URL == "" {
-		return rawTransport{&processTransport{options: m.options}}
+		return &processTransport{m.options}
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = m.options.Timeout

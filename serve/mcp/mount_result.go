@@ -3,7 +3,6 @@ package mcp
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
@@ -53,29 +51,7 @@ const metaStructured = "starhost.structured"
 
 // The SDK decodes the structured content of results to floating-point numbers, and so changes
 // identifiers over 2^53 and 1.0. So the text of each result moves into its _meta before the SDK
-// reads it: by rawTransport for a program, by rawBody for a server with HTTP.
-
-type rawTransport struct{ sdk.Transport }
-
-// Connect implements [sdk.Transport].
-func (t rawTransport) Connect(ctx context.Context) (sdk.Connection, error) {
-	c, err := t.Transport.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return rawConnection{c}, nil
-}
-
-type rawConnection struct{ sdk.Connection }
-
-// Read implements [sdk.Connection].
-func (c rawConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
-	m, err := c.Connection.Read(ctx)
-	if answer, ok := m.(*jsonrpc.Response); ok {
-		answer.Result = keepStructured(answer.Result)
-	}
-	return m, err
-}
+// reads it: by processConn for a program, by rawBody for a server with HTTP.
 
 // A rawBody is the body of an HTTP answer: a message, or a stream of events with one in a line.
 type rawBody struct {
@@ -203,18 +179,14 @@ func fromContent(c sdk.Content) (text string, a *fragments.Attachment) {
 	case *sdk.ResourceLink:
 		return "[" + c.Name + ": " + c.URI + "]", nil
 	case *sdk.EmbeddedResource:
-		if c.Resource == nil || c.Resource.Text != "" {
-			return textOfResource(c.Resource), nil
-		}
 		r := c.Resource
+		if r == nil {
+			return "", nil
+		}
+		if r.Text != "" {
+			return r.Text, nil
+		}
 		return "", &fragments.Attachment{Content: string(r.Blob), Type: r.MIMEType, Name: r.URI}
 	}
 	return "", nil
-}
-
-func textOfResource(r *sdk.ResourceContents) string {
-	if r == nil {
-		return ""
-	}
-	return r.Text
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost/effects"
@@ -37,6 +38,15 @@ func (p *processTransport) Connect(context.Context) (sdk.Connection, error) {
 	c.pipe = running.In
 	go c.readLines()
 	return c, nil
+}
+
+// Read implements [sdk.Connection]. It keeps structured content: see keepStructured.
+func (c *processConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.lineConn.Read(ctx)
+	if answer, ok := m.(*jsonrpc.Response); ok {
+		answer.Result = keepStructured(answer.Result)
+	}
+	return m, err
 }
 
 // Close implements [sdk.Connection]. It ends the program and its child processes.

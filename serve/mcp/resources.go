@@ -224,8 +224,7 @@ func LoaderTool(h *host.Host) (starhost.Plugin, bool) {
 		Name: "load_fragment", Description: doc.String(),
 		Parameters: []byte(`{"type":"object","properties":{"ref":{"type":"string","description":"The reference, as PREFIX:ARGUMENT."}},"required":["ref"],"additionalProperties":false}`),
 		Call: func(ctx context.Context, call starhost.ToolCall) (starhost.Result, error) {
-			t := host.TurnOf(ctx)
-			return loadFragment(ctx, t, h, call)
+			return loadFragment(ctx, host.TurnOf(ctx), h, call)
 		},
 	}}}, true
 }

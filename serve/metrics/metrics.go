@@ -137,7 +137,7 @@ func (r *Registry) Observe(e starhost.Event, o host.Outcome) {
 		if h.Again && h.Action == starhost.ActionNone {
 			continue // the host asked again, and nothing changed
 		}
-		d := decisionKey{h.Event, h.Plugin, outcome(h.Action), r.mode(h.Plugin)}
+		d := decisionKey{h.Event, h.Plugin, cmp.Or(string(h.Action), "none"), r.mode(h.Plugin)}
 		if _, ok := r.decisions[d]; !ok && len(r.decisions) >= maxSeries {
 			d.plugin, d.mode = other, ""
 		}
@@ -150,13 +150,6 @@ func (r *Registry) Observe(e starhost.Event, o host.Outcome) {
 			r.errors[key]++
 		}
 	}
-}
-
-func outcome(a starhost.Action) string {
-	if a == starhost.ActionNone {
-		return "none"
-	}
-	return string(a)
 }
 
 // mode returns the mode of a plugin: "enforce" for one that no file has.

@@ -183,11 +183,10 @@ func (r *Registry) register(w http.ResponseWriter, req *http.Request) {
 		err = r.change(req.Context(), append(next, d))
 	}
 	answer := map[string]any{
-		"ok": err == nil, "registered": d.name, "affected_roles": roles, "failed_roles": []failure{},
+		"ok": err == nil, "registered": d.name, "affected_roles": roles, "failed_roles": failures(roles, err),
 	}
 	if err != nil {
-		answer["affected_roles"], answer["failed_roles"] = []string{}, failures(roles, err)
-		answer["error"] = "no role accepted the registration"
+		answer["affected_roles"], answer["error"] = []string{}, "no role accepted the registration"
 	}
 	writeJSON(w, http.StatusOK, answer)
 }
@@ -214,10 +213,13 @@ func (d *definition) isLike(o *definition) bool {
 	return o.callback == d.callback && o.description == d.description && bytes.Equal(o.parameters, d.parameters)
 }
 
+// failures returns what failed for each role: nothing for nil.
 func failures(roles []string, err error) []failure {
-	list := make([]failure, len(roles))
-	for i, role := range roles {
-		list[i] = failure{role, err.Error()}
+	list := []failure{}
+	for _, role := range roles {
+		if err != nil {
+			list = append(list, failure{role, err.Error()})
+		}
 	}
 	return list
 }
@@ -291,13 +293,9 @@ func (r *Registry) unregister(w http.ResponseWriter, req *http.Request) {
 		}
 		return true
 	})
-	failed := []failure{}
-	if err != nil {
-		failed = failures(roles, err)
-	}
 	writeJSON(w, http.StatusOK, map[string]any{
 		"ok": err == nil, "removed": removed > 0, "name": q.Name, "affected_roles": affected,
-		"failed_roles": failed, "refused_roles": refused,
+		"failed_roles": failures(roles, err), "refused_roles": refused,
 	})
 }
 
@@ -322,12 +320,9 @@ func (r *Registry) clear(w http.ResponseWriter, req *http.Request) {
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	removed, affected, err := r.remove(req.Context(), roles, func(d *definition) bool { return d.source == q.Source })
-	failed := []failure{}
-	if err != nil {
-		failed = failures(roles, err)
-	}
 	writeJSON(w, http.StatusOK, map[string]any{
-		"ok": err == nil, "removed": removed, "source": q.Source, "affected_roles": affected, "failed_roles": failed,
+		"ok": err == nil, "removed": removed, "source": q.Source, "affected_roles": affected,
+		"failed_roles": failures(roles, err),
 	})
 }
 
@@ -410,21 +405,16 @@ func clip(text []byte) string {
 // readResult decodes the answer of a plugin: an object with output, or with is_error and error. Any
 // other answer is the output itself.
 func readResult(text []byte) starhost.Result {
-	var envelope struct {
-		Output  json.RawMessage `json:"output"`
-		IsError bool            `json:"is_error"`
-		Error   string          `json:"error"`
-	}
+	var e envelope
 	var members map[string]json.RawMessage
-	isEnvelope := json.Unmarshal(text, &members) == nil && json.Unmarshal(text, &envelope) == nil &&
-		(members["output"] != nil || envelope.IsError)
+	isEnvelope := json.Unmarshal(text, &members) == nil && json.Unmarshal(text, &e) == nil && (members["output"] != nil || e.IsError)
 	switch {
 	case !isEnvelope:
 		return starhost.Result{ForLLM: outputText(text)}
-	case envelope.IsError && envelope.Error != "":
-		return starhost.Result{ForLLM: envelope.Error, IsError: true}
+	case e.IsError && e.Error != "":
+		return starhost.Result{ForLLM: e.Error, IsError: true}
 	}
-	return starhost.Result{ForLLM: outputText(envelope.Output), IsError: envelope.IsError}
+	return starhost.Result{ForLLM: outputText(e.Output), IsError: e.IsError}
 }
 
 // outputText returns the text of a value: a string as it is, any other value as compact JSON.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/starhost/starhost/internal/jsontext"
@@ -40,14 +38,11 @@ func readBody(body io.Reader, v any) error {
 	return nil
 }
 
-// toolName matches the names of starhost's tools. It is built late, because few runs need it.
-var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
-
 func checkName(name string) error {
 	switch {
 	case name == "" || len(name) > maxName:
 		return &fieldError{"name", fmt.Sprintf("got %d bytes, want 1 to %d", len(name), maxName)}
-	case !toolName().MatchString(name):
+	case strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") != "":
 		return &fieldError{"name", fmt.Sprintf("got %q, want letters, digits, _ and -", name)}
 	}
 	return nil

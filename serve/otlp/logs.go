@@ -153,7 +153,7 @@ func (s *LogSender) deliver(ctx context.Context, u *decision.Unsent, resources [
 }
 
 // try sends a request, again and again if the collector is not there or asks for it.
-func (s *LogSender) try(ctx context.Context, request logs) (rejected int, err error) {
+func (s *LogSender) try(ctx context.Context, request object) (rejected int, err error) {
 	text, err := jsontext.Encode(request)
 	if err != nil {
 		return 0, err

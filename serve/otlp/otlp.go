@@ -10,6 +10,7 @@
 package otlp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -85,7 +86,7 @@ func (x *Exporter) Observe(e starhost.Event, o host.Outcome) {
 	s := span{
 		TraceID: hex.EncodeToString(trace[:16]), SpanID: hex.EncodeToString(id[:]), Name: e.Name, Kind: 1,
 		Start: nanos(end.Add(-o.Duration)), End: nanos(end),
-		Attributes: []attribute{textAttribute("starhost.outcome", outcome(o.Decision.Action))},
+		Attributes: []attribute{textAttribute("starhost.outcome", cmp.Or(string(o.Decision.Action), "none"))},
 	}
 	if e.Agent != "" {
 		s.Attributes = append(s.Attributes, textAttribute("starhost.agent", e.Agent))
@@ -95,7 +96,7 @@ func (x *Exporter) Observe(e starhost.Event, o host.Outcome) {
 	}
 	for _, h := range o.Hooks[:min(len(o.Hooks), maxHooks)] {
 		s.Events = append(s.Events, spanEvent{Time: s.End, Name: "hook", Attributes: []attribute{
-			textAttribute("starhost.plugin", h.Plugin), textAttribute("starhost.outcome", outcome(h.Action)),
+			textAttribute("starhost.plugin", h.Plugin), textAttribute("starhost.outcome", cmp.Or(string(h.Action), "none")),
 			{"starhost.steps", value{Int: strconv.FormatUint(h.Steps, 10)}},
 		}})
 	}
@@ -104,13 +105,6 @@ func (x *Exporter) Observe(e starhost.Event, o host.Outcome) {
 	default:
 		x.lost.Add(1)
 	}
-}
-
-func outcome(a starhost.Action) string {
-	if a == starhost.ActionNone {
-		return "none"
-	}
-	return string(a)
 }
 
 // Run sends spans until ctx ends, and then those that wait.
@@ -132,23 +126,20 @@ func (x *Exporter) Run(ctx context.Context) {
 func (x *Exporter) collect(ctx context.Context) (batch []span) {
 	late := make(<-chan time.Time)
 	for len(batch) < maxBatch {
+		var s span
 		select {
-		case s := <-x.queue:
-			if batch = append(batch, s); len(batch) == 1 {
-				late = time.After(batchTime)
-			}
-			continue
+		case s = <-x.queue:
 		default:
-		}
-		select {
-		case s := <-x.queue:
-			if batch = append(batch, s); len(batch) == 1 {
-				late = time.After(batchTime)
+			select {
+			case s = <-x.queue:
+			case <-late:
+				return batch
+			case <-ctx.Done():
+				return batch
 			}
-		case <-late:
-			return batch
-		case <-ctx.Done():
-			return batch
+		}
+		if batch = append(batch, s); len(batch) == 1 {
+			late = time.After(batchTime)
 		}
 	}
 	return batch

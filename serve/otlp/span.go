@@ -11,24 +11,8 @@ import (
 
 // These are the messages of OTLP's JSON form: ids are in hexadecimal, 64-bit integers are strings.
 type (
-	traces struct {
-		Resources []resourceSpans `json:"resourceSpans"`
-	}
-	resourceSpans struct {
-		Resource resource     `json:"resource"`
-		Scopes   []scopeSpans `json:"scopeSpans"`
-	}
-	resource struct {
-		Attributes []attribute `json:"attributes"`
-	}
-	scopeSpans struct {
-		Scope scope  `json:"scope"`
-		Spans []span `json:"spans"`
-	}
-	scope struct {
-		Name string `json:"name"`
-	}
-	span struct {
+	object = map[string]any
+	span   struct {
 		TraceID    string      `json:"traceId"`
 		SpanID     string      `json:"spanId"`
 		Name       string      `json:"name"`
@@ -43,15 +27,8 @@ type (
 		Name       string      `json:"name"`
 		Attributes []attribute `json:"attributes"`
 	}
-	logs struct {
-		Resources []resourceLogs `json:"resourceLogs"`
-	}
-	resourceLogs struct {
-		Resource resource    `json:"resource"`
-		Scopes   []scopeLogs `json:"scopeLogs"`
-	}
 	scopeLogs struct {
-		Scope   scope       `json:"scope"`
+		Scope   object      `json:"scope"`
 		Records []logRecord `json:"logRecords"`
 	}
 	logRecord struct {
@@ -78,25 +55,30 @@ func textAttribute(key, text string) attribute { return attribute{key, value{Tex
 
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
+// us is the scope of all spans and records.
+var us = object{"name": "starhost"}
+
 // tracesOf returns the request for a batch.
-func tracesOf(batch []span) traces {
-	return traces{[]resourceSpans{{
-		Resource: resource{[]attribute{textAttribute("service.name", "starhost")}},
-		Scopes:   []scopeSpans{{scope{"starhost"}, batch}},
+func tracesOf(batch []span) object {
+	return object{"resourceSpans": []object{{
+		"resource":   object{"attributes": resourceOf(nil)},
+		"scopeSpans": []object{{"scope": us, "spans": batch}},
 	}}}
 }
 
 // logsOf returns the request for records. Without records it has no resource either, so that a collector has
 // nothing to refuse.
-func logsOf(resources []attribute, batch []decision.UnsentRecord) logs {
+func logsOf(resources []attribute, batch []decision.UnsentRecord) object {
 	if len(batch) == 0 {
-		return logs{[]resourceLogs{}}
+		return object{"resourceLogs": []object{}}
 	}
 	records := make([]logRecord, len(batch))
 	for i, r := range batch {
 		records[i] = logRecord{nanos(r.Time), value{Text: string(r.JSON)}, []attribute{textAttribute("log.record.uid", r.ID)}}
 	}
-	return logs{[]resourceLogs{{resource{resources}, []scopeLogs{{scope{"starhost"}, records}}}}}
+	return object{"resourceLogs": []object{{
+		"resource": object{"attributes": resources}, "scopeLogs": []scopeLogs{{us, records}},
+	}}}
 }
 
 // rejectedIn returns how many records a collector refused though it answered with success.

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -303,12 +302,10 @@ func (c *conn) send(ctx context.Context, m *message) error {
 
 // readLines reads answers until the program ends. It returns why it stopped.
 func (c *conn) readLines() error {
-	in := bufio.NewReaderSize(c.program.Out, 64<<10)
-	for {
-		line, err := readLine(in)
-		if err != nil {
-			return err
-		}
+	in := bufio.NewScanner(c.program.Out)
+	in.Buffer(nil, maxLine)
+	for in.Scan() {
+		line := bytes.TrimSpace(in.Bytes())
 		var m message
 		if json.Unmarshal(line, &m) != nil || m.Method != "" {
 			c.log("got a line that is no answer: " + errtext.Quote(string(line)))
@@ -325,6 +322,13 @@ func (c *conn) readLines() error {
 			answered <- &m
 		}
 	}
+	switch err := in.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("got a line of over %d bytes", maxLine)
+	case err != nil && !errors.Is(err, os.ErrClosed):
+		return err
+	}
+	return errEnded
 }
 
 // checkNames refuses an answer in which two readers could find different decisions: a name stands
@@ -349,26 +353,6 @@ func checkNames(line []byte) error {
 		}
 	}
 	return err
-}
-
-// readLine reads a line of at most maxLine bytes.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		if line = append(line, part...); len(line) > maxLine {
-			return nil, fmt.Errorf("got a line of over %d bytes", maxLine)
-		}
-		switch {
-		case err == nil:
-			return bytes.TrimSpace(line), nil
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
-			return nil, errEnded
-		default:
-			return nil, err
-		}
-	}
 }
 
 var errEnded = errors.New("it ended")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func (s *Server) arguments(c *command, q map[string]json.RawMessage) ([]string, 
 		args = append(args, "--allow-effects")
 	}
 	var plain []string
-	for _, name := range sortedNames(q) {
+	for _, name := range slices.Sorted(maps.Keys(q)) {
 		flag, ok := c.flags[name]
 		if !ok {
 			return nil, fmt.Errorf("the question: unknown member %.100q", name)
@@ -123,16 +124,6 @@ func (s *Server) arguments(c *command, q map[string]json.RawMessage) ([]string, 
 		plain = append(plain, s.Paths...)
 	}
 	return append(append(args, "--"), plain...), nil
-}
-
-// sortedNames returns the names of a question's members.
-func sortedNames(q map[string]json.RawMessage) []string {
-	names := make([]string, 0, len(q))
-	for name := range q {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // texts returns the value of a member: a text or a list of texts. An empty text is no value.
