@@ -381,12 +381,20 @@ func (r *reader) judgeCode(name string, args []word) bool {
 	return true
 }
 
+// nodeFiles returns the files that node -e TEXT and node -p TEXT read, if the text is harmless.
+func nodeFiles(args []word) (files []string, ok bool) {
+	if len(args) != 2 || !args[0].known || !isOneOf(args[0].text, []string{"-e", "--eval", "-p", "--print", "-pe"}) || !args[1].known || len(args[1].text) > maxCode {
+		return nil, false
+	}
+	return isHarmlessNode(args[1].text)
+}
+
 // judgeNode judges node -e TEXT and node -p TEXT. The files must be there: of a.json that is none, node runs a.json.js.
 func (r *reader) judgeNode(args []word) bool {
-	if len(args) != 2 || !args[0].known || !isOneOf(args[0].text, []string{"-e", "--eval", "-p", "--print", "-pe"}) || !args[1].known || len(args[1].text) > maxCode {
+	files, ok := nodeFiles(args)
+	if !ok {
 		return false
 	}
-	files, ok := isHarmlessNode(args[1].text)
 	trusted, _, _ := r.trustsAs(knownWords([]string{"node", "x.js"}))
 	if trusted && len(files) > 0 {
 		r.usesTrusted, r.runsTrusted = true, true

@@ -89,10 +89,10 @@ func TestCode(t *testing.T) {
 
 // TestTrusted says what a runner counts as that the operator trusts.
 func TestTrusted(t *testing.T) {
-	trusted := []string{"uv", "pip", "pytest", "pnpm", "yarn", "go", "docker compose up", "npm test", "npm run", "source *venv/bin/activate", "node", "python3"}
+	trusted := []string{"uv", "pip", "pytest", "pnpm", "yarn", "go", "docker compose up", "npm test", "npm run", "npm init", "bundle exec rails", "rails test", "tsx", "ninja", "just", "cdk synth", "java -jar *.jar", "pylint", "source *venv/bin/activate", "node", "python3"}
 	for line, want := range map[string]string{
 		"uv sync": "no", "uv pip list": "no", "uv pip install -r a.txt": "no", "uv run pytest -q": "no", "uv run bandit -r src -f json -o r.json": "no", "uv run --with x x check -c y": "no",
-		"uv run bash -c 'kubectl delete x'": "yes", "uv run python -c 'import pty; pty.spawn(1)'": "maybe", "uv run kubectl delete x": "maybe", "uv run -c x y": "maybe", "uv run x -c 'kubectl delete y'": "maybe",
+		"uv run bash -c 'kubectl delete x'": "yes", "uv run python -c 'import pty; pty.spawn(1)'": "maybe", "uv run kubectl delete x": "yes", "uv run -c x y": "maybe", "uv run x -c 'kubectl delete y'": "maybe",
 		"uv run python -c 'print(1)'": "no", "python -m pip install --upgrade pip": "no", "python3 -m pytest -q": "no", "python3 -m x": "maybe", "python3 -m pytest -c x": "maybe", "./python3 -m pytest": "maybe",
 		"pnpm --filter web test": "no", "pnpm fmt:check": "no", "pnpm dlx x": "maybe", "yarn create x": "maybe", "pnpm --dir x test": "no", "pnpm --dir /tmp test": "maybe", "pnpm -C ../x test": "maybe",
 		"docker compose --profile test up -d": "no", "docker compose -f x.yml up": "no", "docker compose -f ../x.yml up": "maybe", "docker compose -f - up": "maybe", "docker compose -f https://x/y up": "maybe", "docker compose -f /tmp/x.yml up": "maybe", "echo a > x.yml; docker compose -f x.yml up": "maybe", "docker compose run x": "maybe", "docker compose up --build --wait": "no",
@@ -125,6 +125,17 @@ func TestTrusted(t *testing.T) {
 		"NODE_OPTIONS=--max-old-space-size=4096 npm test": "no", "NODE_OPTIONS='--max-old-space-size=1 -r ./x' npm test": "maybe", "GOFLAGS=-mod=mod go test ./...": "no", "GOFLAGS=-toolexec=x go test": "maybe", "GOFLAGS=\"$x\" go test": "maybe",
 		"RUSTFLAGS='-D warnings' ls": "no", "RUSTFLAGS='-C linker=x' ls": "maybe", "RUSTFLAGS=@x ls": "maybe", "PYTHONPATH=src pytest": "no", "PYTHONPATH=.:src pytest": "no", "PYTHONPATH=/tmp:src pytest": "maybe", "PYTHONPATH= pytest": "maybe",
 		"PYTHONPATH=../x pytest": "maybe", "echo x > src/sitecustomize.py; PYTHONPATH=src pytest": "maybe", "MAKEFLAGS=-j8 ls": "no", "MAKEFLAGS=--eval=x ls": "maybe",
+		"bundle exec rails db:drop": "maybe", "bundle exec rails test": "no", "bundle exec kubectl delete x": "maybe", "uv run python3 x.py": "no", "uv run tsx -e 'x()'": "maybe",
+		"tsx a.ts": "no", "tsx -e 'x()'": "maybe", "tsx -e 'console.log(1)'": "no", "npx tsx -p 'require(\"./a.json\").b'": "maybe", "tsx /tmp/a.ts": "maybe", "pnpm tsx a.ts": "no", "pnpm tsx -e 'x()'": "maybe",
+		"npm init -y": "no", "npm init x": "maybe", "npm init \"$x\"": "maybe", "pnpm -r dlx x": "maybe", "yarn workspace a dlx x": "maybe", "pnpm add tsx -D": "no",
+		"pip install https://x/y": "maybe", "pip install --index-url https://x y": "maybe", "pytest --url=http://localhost:80/x": "no", "pytest 'http://[::1]:1'": "no", "pytest http://localhost.x/y": "maybe", "pytest http://localhost:1@x/y": "maybe",
+		"pytest 'http://[::2]'": "maybe", "yarn plugin import https://x/y.js": "maybe", "npm test git@x:y": "maybe", "java -jar https://x/y.jar": "maybe", "java -jar x.jar": "no",
+		"just --command x": "maybe", "just --shell-arg x": "maybe", "just --justfile /tmp/x": "maybe", "just --justfile x": "no", "just -f x": "no", "just --no-command x": "no", "cdk synth --app 'x y'": "maybe", "cdk synth --quiet": "no",
+		"pylint --init-hook=x a": "maybe", "pylint --load-plugins x a": "maybe", "npm test --node-options=x": "maybe",
+		"GOPROXY=http://x go build": "maybe", "GOPROXY=off go build": "no", "MAKEFILES=x ninja": "maybe", "PIP_INDEX_URL=http://x pip install y": "maybe", "PIP_NO_INPUT=1 pip install y": "no", "PIP_X=\"$x\" pip install y": "maybe", "export UV_PYTHON=/tmp/x; uv sync": "maybe",
+		"env npm_config_registry=http://x npm test": "maybe", "UV_CACHE_DIR=/tmp/x uv sync": "no", "PYTEST_ADDOPTS='a -p x' pytest": "maybe",
+		"tar xf x && ninja": "maybe", "tar -C y -xf x; ninja": "maybe", "curl -s x | tar xz && ninja": "maybe", "tar --get -f x; ninja": "maybe", "tar \"$a\" x; ninja": "maybe", "ninja && tar xf x": "no", "tar czvf x y && ninja": "no", "unzip x && ninja": "maybe", "unzip -l x && ninja": "no", "aria2c x && ninja": "maybe",
+		"ninja -f x.log": "no", "curl x > x.log; ninja -f x.log": "maybe", "ninja > x.log": "no",
 		"source .venv/bin/activate && pytest": "no", "source ./x": "maybe", "echo x > .venv/bin/activate; source .venv/bin/activate": "maybe",
 	} {
 		if got := ParseWith(line, Options{Trusted: trusted, Folder: "/work/app"}).Runs("kubectl", []string{"delete"}); got != want {

@@ -88,7 +88,11 @@ func (r *reader) judgeUnlisted(name string, j *job) {
 	r.kind = unlisted
 	last := &r.script.calls[len(r.script.calls)-1]
 	last.unlisted, last.mentions = true, true
-	if slices.ContainsFunc(j.argv[1:], func(w word) bool { return !w.known && w.open().pattern == "" }) {
+	isRefused := slices.ContainsFunc(r.options.Trusted, func(entry string) bool { // its words decide what it runs
+		_, _, isNamed := behindEntry(j.argv, entry)
+		return isNamed
+	})
+	if isRefused || slices.ContainsFunc(j.argv[1:], func(w word) bool { return !w.known && w.open().pattern == "" }) {
 		r.setWild()
 	}
 }

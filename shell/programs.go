@@ -42,7 +42,7 @@ var programs = []program{
 	{names: "git", kind: runsGit},
 
 	// Interpreters of another language, and programs whose text may run others.
-	{names: "deno lua node perl php pypy python python2 python3 ruby", kind: interprets},
+	{names: "deno lua node perl php pypy python python2 python3 ruby ts-node tsx", kind: interprets},
 	{names: "awk gawk mawk nawk", kind: interpretsAwk},
 	{names: "gsed sed", kind: interpretsSed},
 	{names: "mariadb mysql psql sqlite3", kind: queries},
@@ -221,7 +221,7 @@ var programs = []program{
 		"start-stop-daemon storybook strace streamlit stunnel stylelint su-exec sudo-rs sudoedit supervisorctl supervisord sv " +
 		"svc swc swift swipl switch_root symfony systemd-cat systemd-inhibit systemd-nspawn systemd-run tap tape task taskset " +
 		"tauri tclsh tcpserver tcsh tenv terminator terragrunt tex texlua tfenv tfswitch tgenv tgswitch thor tig tilix tilt " +
-		"tmate toolbox torify torsocks tox trace-cmd trunk ts ts-node tsh tsocks tsp tsx ttyd ttyrec tuist turbo typeorm " +
+		"tmate toolbox torify torsocks tox trace-cmd trunk ts tsh tsocks tsp ttyd ttyrec tuist turbo typeorm " +
 		"uname26 unbuffer unicorn unshare urxvt utop uvicorn uvx v vagrant valgrind vi vidir view vim vimdiff vipe vite vitest " +
 		"vlc volta vpnc vue wach waf waitress-serve wasm-pack watchexec watchman-make webpack websocketd werf west wezterm " +
 		"wireit wireshark wish woodpecker-cli wp wscript wsl x86_64 xcodebuild xcrun xctool xdg-open xdotool xelatex xemacs " +

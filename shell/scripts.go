@@ -257,9 +257,9 @@ func (r *reader) checkRan() {
 	})
 	for name, elsewhere := range r.written {
 		isInput := !r.runsTrusted && isOneOf(path.Ext(name), []string{".ts", ".tsx", ".py", ".css", ".scss", ".md", ".vue", ".svelte"}) // which nothing runs
-		changed = changed || r.usesTrusted && (elsewhere || inTemporary) && !isOutput(name) && !isInput
+		changed = changed || r.usesTrusted && (elsewhere || inTemporary) && !(isOutput(name) && !r.isNamed(name)) && !isInput
 	}
-	changed = changed || r.mayShadow()
+	changed = changed || r.mayShadow() || r.runsTrusted && r.unpacksFirst()
 	for _, c := range r.script.calls {
 		if changed || len(bases) > 0 && r.mayChange(c, bases) {
 			r.at, r.program = c.at, ""
@@ -268,6 +268,41 @@ func (r *reader) checkRan() {
 			return
 		}
 	}
+}
+
+// isNamed reports whether a trusted runner gets the name of a file.
+func (r *reader) isNamed(base string) bool {
+	return slices.ContainsFunc(r.script.calls, func(c invocation) bool {
+		return c.trusted && slices.ContainsFunc(c.argv[1:], func(w word) bool { return strings.Contains(w.text, base) })
+	})
+}
+
+// unpacksFirst reports whether the text unpacks files in front of a trusted runner, which may run them.
+func (r *reader) unpacksFirst() bool {
+	unpacked := false
+	for _, c := range r.script.calls {
+		if unpacked = unpacked || !c.trusted && c.unpacks(); unpacked && c.trusted {
+			return true
+		}
+	}
+	return false
+}
+
+// unpacks reports whether a program makes files that its words do not name.
+func (c *invocation) unpacks() bool {
+	for i, w := range c.argv[1:] {
+		switch isFlag := !strings.HasPrefix(w.text, "--") && (i == 0 || strings.HasPrefix(w.text, "-")); c.name {
+		case "tar", "bsdtar", "7z", "7za":
+			if !w.known || isFlag && strings.Contains(w.text, "x") || isOneOf(w.text, []string{"--extract", "--get"}) {
+				return true
+			}
+		case "unzip":
+			if isFlag && strings.ContainsAny(w.text, "ltpZ") && strings.HasPrefix(w.text, "-") {
+				return false
+			}
+		}
+	}
+	return isOneOf(c.name, []string{"unzip", "cpio", "aria2c", "gsutil"})
 }
 
 // outputs are words in the names of files that say what a run did.
@@ -347,8 +382,11 @@ func (r *reader) mayShadow() bool {
 }
 
 // unsafeFlags are flags with which a trusted runner runs what its project does not decide.
-const unsafeFlags = " -c -C -f -p -D -exec -toolexec -vettool -overlay -ldflags -gcflags -modfile --exec --eval --config --config-file --script-shell --prefix --cwd --dir " +
-	"--manifest-path --file --makefile --directory --init-script --build-file --require --import --loader --plugin --rootdir --rcfile --confcutdir --override-ini "
+const unsafeFlags = " -c -C -f -p -D -exec -toolexec -vettool -overlay -ldflags -gcflags -modfile --exec --eval --shell-arg --config --config-file --prefix --cwd --dir --manifest-path --file --makefile --directory " +
+	"--justfile --taskfile --noxfile --rakefile --userconfig --globalconfig --rulesdir --node-options --nodedir --node-gyp --build-file --rootdir --rcfile --confcutdir --override-ini "
+
+// unsafeEnds end long flags that give a runner a program, a text to run, or a module to load, as --init-hook.
+const unsafeEnds = " exec eval command cmd shell script loader preload require import plugin plugins hook chooser launcher renderer onsuccess "
 
 // runsOthers are subcommands of runners that run the program behind them, in the environment of the project.
 const runsOthers = " uv_run poetry_run pdm_run pipenv_run hatch_run bundle_exec pnpm_exec yarn_exec "
@@ -359,6 +397,12 @@ const installs = " pip_install pip3_install uv_add poetry_add pdm_add npm_instal
 
 // downloads are subcommands of a manager of packages that run a package which the project may not have.
 const downloads = " dlx x exec create init "
+
+// fetchesPackage reports whether a manager of packages runs a package that the project may not have: npm init x.
+func fetchesPackage(argv []word) bool {
+	isRun := len(argv) > 1 && hasName(downloads, argv[1].text) && slices.ContainsFunc(argv[2:], func(w word) bool { return !w.mayFlag() })
+	return isRun || slices.ContainsFunc(argv[1:], func(w word) bool { return w.text == "dlx" })
+}
 
 // trusts reports whether the operator trusts a runner with these words. They must be plain: they name no
 // program, no text and no other project. spoken are the words that may mention a program: neither those of the
@@ -379,19 +423,24 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 // trustsAs is trusts for a program as it is written.
 func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
 	for _, entry := range r.options.Trusted {
-		if !strings.HasPrefix(strings.TrimSpace(entry), argv[0].text) {
-			continue // most are about other programs
-		}
-		words := strings.Fields(entry)
-		rest, ok := behindEntry(argv, words)
+		words, rest, ok := behindEntry(argv, entry)
 		if !ok {
 			continue
 		}
 		isPlain := func(words []word) bool { return r.arePlain(words, entry) }
+		if at := behindRunner(argv, words[0]); at > 0 && at < len(argv) && argv[at].isOperand() && !isScript(argv[at].text) && isPlain(argv[1:at]) {
+			inner = argv[at:]
+			continue
+		}
+		if p, ok := findName(words[0]); ok && p.kind == packages && fetchesPackage(argv) {
+			continue
+		}
 		rest = behindSwitches(words, rest)
 		if p, ok := findName(words[0]); len(words) == 1 && ok {
 			isFile := len(rest) > 0 && rest[0].known && !rest[0].mayFlag()
-			if p.kind == packages && isFile && hasName(downloads, rest[0].text) || p.kind == interprets && (!isFile || r.ownFile(rest[0].text) == "") {
+			files, isNode := nodeFiles(rest)
+			isNode = isNode && len(files) == 0 && hasName(" ts-node tsx ", words[0])
+			if p.kind == interprets && !isNode && (!isFile || r.ownFile(rest[0].text) == "") {
 				continue
 			}
 		}
@@ -400,9 +449,6 @@ func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
 				rest = []word{}
 			}
 			return true, rest, nil
-		}
-		if at := behindRunner(argv, words[0]); at > 0 && at < len(argv) && isPlain(argv[1:at]) && !isScript(argv[at].text) {
-			inner = argv[at:]
 		}
 	}
 	return false, nil, inner
@@ -449,49 +495,56 @@ func (r *reader) ownPath(w word) string {
 
 // runnerFlags are flags of trusted runners. own name a file or a folder: with one below the folder of the call, the
 // runner runs the project's code as it does without them. plain are flags of unsafeFlags that mean something
-// harmless for the program; ":" stands behind those with a value.
-var runnerFlags = []struct{ programs, own, plain string }{
-	{" docker docker-compose ", " -f --file ", " -p: "},
-	{" cargo ", " --manifest-path ", " -p -D "},
-	{" npm ", " --prefix ", " -D "},
-	{" pnpm ", " -C --dir --prefix ", " -D "},
-	{" yarn bun ", " --cwd ", " -D "},
-	{" make ninja ", " -C -f --directory --file --makefile ", ""},
-	{" mvn mvnw ./mvnw ", " -f --file ", " -DskipTests -DskipITs -Dmaven.test.skip -Dtest -Dit.test -DfailIfNoTests -Dsurefire.failIfNoSpecifiedTests -Dincludes -Dexpression -DforceStdout -pl -amd -nsu -ntp "},
-	{" gradle gradlew ./gradlew ", " -p --project-dir ", ""},
-	{" cmake ", "", " -DCMAKE_BUILD_TYPE -DCMAKE_EXPORT_COMPILE_COMMANDS -DBUILD_TESTING -DBUILD_SHARED_LIBS -DCMAKE_INSTALL_PREFIX -DCMAKE_CXX_STANDARD --build --install --prefix "},
-	{" eslint jest vite vitest playwright stylelint webpack rollup prettier ruff black mypy ", " -c --config --config-file --dir ", ""},
-	{" tsc ", " -p --project ", ""},
-	{" golangci-lint pre-commit ", " -c --config ", " -D "},
-	{" biome mkdocs cypress ", " -f --config-file --config-path ", ""},
-	{" uv ", " --directory --project ", ""},
-	{" next ", "", " -p: "},
-	{" ./configure ", "", " --prefix "},
-	{" xcodebuild ", "", " -destination: "},
-	{" nx ", "", " --file "},
+// harmless for the program; ":" stands behind those with a value. unsafe are further ones like those of unsafeFlags.
+var runnerFlags = []struct{ programs, own, plain, unsafe string }{
+	{" docker docker-compose ", " -f --file ", " -p: ", ""},
+	{" cargo ", " --manifest-path ", " -p -D ", ""},
+	{" npm ", " --prefix ", " -D ", ""},
+	{" pnpm ", " -C --dir --prefix ", " -D ", ""},
+	{" yarn bun ", " --cwd ", " -D ", ""},
+	{" make ninja ", " -C -f --directory --file --makefile ", "", ""},
+	{" mvn mvnw ./mvnw ", " -f --file ", " -DskipTests -DskipITs -Dmaven.test.skip -Dtest -Dit.test -DfailIfNoTests -Dsurefire.failIfNoSpecifiedTests -Dincludes -Dexpression -DforceStdout -pl -amd -nsu -ntp ", ""},
+	{" gradle gradlew ./gradlew ", " -p --project-dir ", "", ""},
+	{" cmake ", "", " -DCMAKE_BUILD_TYPE -DCMAKE_EXPORT_COMPILE_COMMANDS -DBUILD_TESTING -DBUILD_SHARED_LIBS -DCMAKE_INSTALL_PREFIX -DCMAKE_CXX_STANDARD --build --install --prefix ", ""},
+	{" eslint jest vite vitest playwright stylelint webpack rollup prettier ruff black mypy ", " -c --config --config-file --dir ", "", ""},
+	{" tsc ", " -p --project ", "", ""},
+	{" golangci-lint pre-commit ", " -c --config ", " -D ", ""},
+	{" biome mkdocs cypress ", " -f --config-file --config-path ", "", ""},
+	{" uv ", " --directory --project ", "", ""},
+	{" next ", "", " -p: ", ""},
+	{" ./configure ", "", " --prefix ", ""},
+	{" xcodebuild ", "", " -destination: ", ""},
+	{" nx ", "", " --file ", ""},
+	{" just ", " -f --justfile -d --working-directory ", "", " --set "},
+	{" rake ", "", "", " -e -E -r -p --execute "},
+	{" rspec mocha rubocop nyc graphql-codegen markdownlint ", "", "", " -r "},
+	{" bun ", "", "", " -e -p -r --print "},
+	{" cdk ", "", "", " -a --app --build "},
+	{" gunicorn uvicorn ", "", "", " -k --worker-class --pythonpath --app-dir "},
+	{" ctest ", "", "", " -S -SP "},
 }
 
 // flagsOfRunner returns the flags of a program in runnerFlags.
-func flagsOfRunner(program string) (own, plain string) {
+func flagsOfRunner(program string) (own, plain, unsafe string) {
 	for _, f := range runnerFlags {
 		if hasName(f.programs, program) {
-			own, plain = f.own, f.plain
+			own, plain, unsafe = own+f.own, plain+f.plain, unsafe+f.unsafe
 		}
 	}
-	return own, plain
+	return own, plain, unsafe
 }
 
 // arePlain reports whether the words behind those of an entry decide nothing about which programs run.
 func (r *reader) arePlain(words []word, entry string) bool {
 	program, _, _ := strings.Cut(strings.TrimPrefix(entry, "npx "), " ")
-	own, plain := flagsOfRunner(program)
+	own, plain, unsafe := flagsOfRunner(program)
 	row := findOptions(program)
 	if p, ok := findName(program); ok && p.kind == interprets && row == nil {
 		row = &options{} // the flags are those of the file
 	}
 	for i := 0; i < len(words); i++ {
 		used, ok := r.skipFlag(words[i:], program, own, plain)
-		if !ok && !isPlainArgument(words[i], row) {
+		if flag, _, _ := strings.Cut(words[i].text, "="); !ok && (hasName(unsafe, flag) || !isPlainArgument(words[i], row)) {
 			return false
 		}
 		i += used
@@ -523,6 +576,9 @@ func behindRunner(argv []word, runner string) (at int) {
 	at = slices.IndexFunc(argv, func(w word) bool {
 		return w.known && w.text != "" && hasName(runsOthers, runner+"_"+w.text)
 	})
+	if row, ok := findName(argv[min(1, len(argv)-1)].text); ok && row.kind == interprets && isOneOf(runner, []string{"pnpm", "yarn"}) {
+		return 1 // pnpm tsx a.ts
+	}
 	for at++; at > 0 && at < len(argv) && (!argv[at].known || strings.HasPrefix(argv[at].text, "-")); at++ {
 		if isOneOf(argv[at].text, []string{"--with", "--group", "--extra", "--python", "-p"}) && argv[at].known {
 			at++
@@ -566,19 +622,23 @@ func (r *reader) ownFile(name string) string {
 // below the folder.
 func entryHas(want string, w word) bool {
 	end, isEnd := strings.CutPrefix(want, "*")
-	return w.known && (w.text == want || isEnd && strings.HasSuffix(w.text, end) && !path.IsAbs(w.text) && !strings.Contains(w.text, "..") && !w.mayFlag())
+	return w.known && (w.text == want || isEnd && strings.HasSuffix(w.text, end) && !path.IsAbs(w.text) && !strings.Contains(w.text, ":") && !strings.Contains(w.text, "..") && !w.mayFlag())
 }
 
-// behindEntry returns the words of a command behind those of an entry, between which flags may stand that
+// behindEntry returns the words of an entry, and those of a command behind them, between which flags may stand that
 // the program is known to have: "docker compose --profile x up" begins with "docker compose up".
-func behindEntry(argv []word, entry []string) (rest []word, ok bool) {
-	if len(entry) == 0 || !argv[0].known || argv[0].text != entry[0] {
-		return nil, false
+func behindEntry(argv []word, entry string) (words []string, rest []word, ok bool) {
+	if !strings.HasPrefix(strings.TrimSpace(entry), argv[0].text) {
+		return nil, nil, false // most are about other programs
 	}
-	reads := reading{program: plainName(entry[0]), root: findOptions(entry[0])}
+	words = strings.Fields(entry)
+	if len(words) == 0 || !argv[0].known || argv[0].text != words[0] {
+		return nil, nil, false
+	}
+	reads := reading{program: plainName(words[0]), root: findOptions(words[0])}
 	reads.row = reads.root
 	i := 1
-	for _, want := range entry[1:] {
+	for _, want := range words[1:] {
 		for i < len(argv) && argv[i].known && !entryHas(want, argv[i]) && len(argv[i].text) > 1 && argv[i].text[0] == '-' {
 			var behind []*string
 			if i+1 < len(argv) && !argv[i+1].many {
@@ -586,18 +646,18 @@ func behindEntry(argv []word, entry []string) (rest []word, ok bool) {
 			}
 			used, listed := reads.readFlag(argv[i].text, behind)
 			if !listed {
-				return nil, false
+				return nil, nil, false
 			}
 			rest = append(rest, argv[i:i+1+used]...)
 			i += 1 + used
 		}
 		if i == len(argv) || !entryHas(want, argv[i]) {
-			return nil, false
+			return nil, nil, false
 		}
 		reads.enter(want)
 		i++
 	}
-	return append(append([]word{}, rest...), argv[i:]...), true
+	return words, append(append([]word{}, rest...), argv[i:]...), true
 }
 
 // modulesWords returns the words of the program that "uv pip" and "python -m pip" are, or nil. Of other
@@ -624,9 +684,20 @@ func (r *reader) modulesWords(argv []word) []word {
 	return nil
 }
 
-// isUnsafe reports whether a flag is one of unsafeFlags.
+// isUnsafe reports whether a flag is one of unsafeFlags, or ends as one of unsafeEnds.
 func isUnsafe(flag string, shortens bool) bool {
-	return shortens && isDangerous(flag, unsafeFlags) || flag != "" && hasName(unsafeFlags, flag)
+	last := flag[strings.LastIndexByte(flag, '-')+1:]
+	return strings.HasPrefix(flag, "--") && !strings.HasPrefix(flag, "--no-") && hasName(unsafeEnds, strings.ToLower(last)) ||
+		shortens && isDangerous(flag, unsafeFlags) || flag != "" && hasName(unsafeFlags, flag)
+}
+
+// isElsewhere reports whether a word is the address of something on another machine, which a runner may fetch and run.
+func isElsewhere(text string) bool {
+	scheme, host, found := strings.Cut(text, "://")
+	host, _, _ = strings.Cut(host, "/")
+	name, _, _ := strings.Cut(strings.TrimPrefix(host, "[::1]"), ":")
+	isLocal := isOneOf(name, []string{"", "localhost", "127.0.0.1", "0.0.0.0"}) && !strings.Contains(host, "@")
+	return found && isPlain(scheme) && !isLocal || strings.HasPrefix(text, "git@")
 }
 
 // isPlainArgument reports whether a word for a trusted runner decides nothing about which programs run.
@@ -638,7 +709,7 @@ func isPlainArgument(w word, row *options) bool {
 	shortens := row == nil || row.style == getopt || row.style == gnu // --exe is --exec
 	key, value, assigns := strings.Cut(w.text, "=")
 	switch {
-	case strings.ContainsAny(w.text, "`\n;") || strings.Contains(w.text, "$("), isUnsafe(key, shortens):
+	case strings.ContainsAny(w.text, "`\n;") || strings.Contains(w.text, "$("), isUnsafe(key, shortens), isElsewhere(w.text), isElsewhere(value):
 		return false
 	case clusters && len(w.text) > 2 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(key, "cCfpD"):
 		return false

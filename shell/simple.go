@@ -213,6 +213,7 @@ func (r *reader) step(j *job) (next *job) {
 		trusted, spoken, inner := r.trusts(j.argv)
 		r.noteTrusted(trusted, inner, j.argv)
 		if inner != nil {
+			r.script.calls[at].trusted = true
 			return j.wrap(name, inner, true)
 		}
 		if trusted {

@@ -221,7 +221,18 @@ var poison = []string{
 	"MYVIMRC", "INPUTRC", "XDG_CONFIG_HOME", "DOCKER_CONFIG", "HELM_PLUGINS",
 	"CLOUDSDK_PYTHON", "AWS_CONFIG_FILE", "TF_CLI_CONFIG_FILE", "RSYNC_CONNECT_PROG",
 	"PYTHONHOME", "PYTHONBREAKPOINT", "PYTHONWARNINGS", "NODE_PATH", "NPM_CONFIG_SCRIPT_SHELL",
-	"npm_config_script_shell", "CLASSPATH", "TERMINFO",
+	"npm_config_script_shell", "CLASSPATH", "TERMINFO", "MAKEFILES", "CARGO_BUILD_RUSTC",
+}
+
+// runnerSettings begin the names of variables that tell a runner what it reads, runs or fetches.
+const runnerSettings = "GOPROXY GOENV GOWORK GOTOOLCHAIN GOSUMDB CARGO_BUILD_ CARGO_HOME RUSTUP_ npm_config_ NPM_CONFIG_ YARN_ PIP_ UV_ POETRY_ PYTEST_ COVERAGE_ DOTNET_STARTUP " +
+	"CORECLR_ MAVEN_ M2_HOME GRADLE_ SBT_OPTS BUNDLE_ GEM_ RUBYLIB SPEC_OPTS RAKEOPT COMPOSER PHP_INI PHPRC JUST_ COMPOSE_FILE DOCKER_HOST TF_CLI_ CMAKE_ CONFIG_SHELL " +
+	"CONFIG_SITE TS_NODE_ TOX_ NOXFILE PRE_COMMIT_ FLASK_APP"
+
+// isRunnerSetting reports whether a variable tells a runner to use what is not the project's.
+func (r *reader) isRunnerSetting(name string, value word) bool {
+	isOwn := value.known && (value.text == "" || isPlain(value.text) && r.ownPath(value) != "")
+	return !isOwn && !strings.Contains(name, "CACHE") && hasStart(name, strings.Fields(runnerSettings)...)
 }
 
 // isPoison reports whether a variable changes which programs run.
@@ -294,7 +305,7 @@ func (r *reader) assignName(name string, value word) {
 	if isCalculated(name, value) {
 		r.setWild()
 	}
-	if !isPoison(name) {
+	if !isPoison(name) && !r.isRunnerSetting(name, value) {
 		return
 	}
 	if value.known && (value.text == "" || isDigits(value.text)) && strings.HasPrefix(name, "GIT_") {
