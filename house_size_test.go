@@ -52,11 +52,11 @@ var sizes = map[string]int{
 	"serve/ui":         920,
 	"shell":            5855, // 150 of them are rows about the flags of programs, 280 judge one-line programs, and 280 what a trusted runner reads
 	"starlark":         7235,
-	"store":            1660,
+	"store":            1610,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_180
+const maxSize = 108_130
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

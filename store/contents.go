@@ -61,9 +61,15 @@ func (d *DB) PutAttachments(ctx context.Context, list ...*fragments.AttachmentRo
 	return nil
 }
 
-// put stores the contents of a type that are due.
+// put stores the contents of a type that are not stored, or whose time is a day old. Most prompts repeat
+// contents, and a read waits for no writer.
 func (d *DB) put(ctx context.Context, contents []fragments.Content, kind string, now time.Time) error {
-	due, err := d.due(ctx, contents, kind, now)
+	query := `SELECT COUNT(*) FROM starhost_content WHERE id = $1 AND stored > $2`
+	if kind == "" {
+		query += ` AND LENGTH(type) = 0`
+	}
+	id := func(c fragments.Content) any { return c.ID[:] }
+	due, err := absent(ctx, d, query, contents, id, now.Add(-day).Unix())
 	if err == nil && len(due) > 0 {
 		err = d.putDue(ctx, due, kind, now)
 	}
@@ -95,35 +101,6 @@ WHERE starhost_content.stored < excluded.stored OR LENGTH(excluded.type) = 0`,
 (SELECT id FROM starhost_content WHERE `+expired+` LIMIT 100)`, now.Add(-d.keep).Unix())
 		return err
 	})
-}
-
-// due returns the contents that are not stored, or whose time is a day old. Most prompts repeat
-// contents, and a read waits for no writer.
-func (d *DB) due(
-	ctx context.Context, contents []fragments.Content, kind string, now time.Time,
-) (list []fragments.Content, err error) {
-	query := `SELECT COUNT(*) FROM starhost_content WHERE id = $1 AND stored > $2`
-	if kind == "" {
-		query += ` AND LENGTH(type) = 0`
-	}
-	fresh := map[fragments.Hash]bool{}
-	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
-		for _, c := range contents {
-			var n int
-			err := db.QueryRowContext(ctx, query, c.ID[:], now.Add(-day).Unix()).Scan(&n)
-			if err != nil {
-				return err
-			}
-			fresh[c.ID] = n > 0
-		}
-		return nil
-	})
-	for _, c := range contents {
-		if !fresh[c.ID] {
-			list = append(list, c)
-		}
-	}
-	return list, err
 }
 
 // content returns a text. [DB.Fragments] has it as Get, which in effects.KV returns a value.
@@ -193,9 +170,7 @@ func (d *DB) SetAlias(ctx context.Context, name string, id fragments.Hash) error
 	if err := fragments.CheckAlias(name); err != nil {
 		return err
 	}
-	var refused error
-	err := d.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		refused = nil
+	return d.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if id.IsZero() {
 			_, err := tx.ExecContext(ctx, `DELETE FROM starhost_alias WHERE name = $1`, []byte(name))
 			return err
@@ -203,24 +178,24 @@ func (d *DB) SetAlias(ctx context.Context, name string, id fragments.Hash) error
 		var stored, others int
 		err := tx.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM starhost_content WHERE id = $1), (SELECT COUNT(*) FROM starhost_alias WHERE name <> $2)`,
 			id[:], []byte(name)).Scan(&stored, &others)
-		switch {
-		case err != nil:
+		if err = cmp.Or(err, checkAlias(name, id, stored > 0, others)); err != nil {
 			return err
-		case stored == 0:
-			refused = fmt.Errorf("alias %s: got %s, want a content of the store", name, id)
-			return nil
-		case others >= maxAliases:
-			refused = fmt.Errorf("fragment store: got %d aliases, want at most %d", others+1, maxAliases)
-			return nil
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO starhost_alias (name, id) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE SET id = excluded.id`, []byte(name), id[:])
 		return err
 	})
-	if err == nil {
-		err = refused
+}
+
+// checkAlias refuses an alias for a content that is not stored, and one more beside so many others.
+func checkAlias(name string, id fragments.Hash, isStored bool, others int) error {
+	switch {
+	case !isStored:
+		return &refusal{fmt.Errorf("alias %s: got %s, want a content of the store", name, id)}
+	case others >= maxAliases:
+		return &refusal{fmt.Errorf("fragment store: got %d aliases, want at most %d", others+1, maxAliases)}
 	}
-	return err
+	return nil
 }
 
 // Alias implements fragments.Store.

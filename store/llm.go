@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -89,7 +90,8 @@ func (l *LLM) Put(ctx context.Context, contents ...fragments.Content) error {
 	if len(contents) == 0 {
 		return nil
 	}
-	missing, err := l.missing(ctx, contents)
+	id := func(c fragments.Content) any { return c.ID.String() }
+	missing, err := absent(ctx, l.db, `SELECT COUNT(*) FROM fragments WHERE hash = $1`, contents, id)
 	if err == nil && len(missing) > 0 {
 		err = l.putMissing(ctx, missing, now)
 	}
@@ -121,24 +123,6 @@ SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM fragments WHERE hash = $1)
 		}
 		return nil
 	})
-}
-
-// missing returns the contents that are not stored.
-func (l *LLM) missing(ctx context.Context, contents []fragments.Content) (list []fragments.Content, err error) {
-	err = l.db.read(ctx, func(ctx context.Context, db *sql.DB) error {
-		list = nil
-		for _, c := range contents {
-			var n int
-			if err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM fragments WHERE hash = $1`, c.ID.String()).Scan(&n); err != nil {
-				return err
-			}
-			if n == 0 {
-				list = append(list, c)
-			}
-		}
-		return nil
-	})
-	return list, err
 }
 
 // Get implements fragments.Store. A text that another program changed is an error.
@@ -193,21 +177,12 @@ func (l *LLM) SetAlias(ctx context.Context, name string, id fragments.Hash) erro
 	if err := fragments.CheckAlias(name); err != nil {
 		return err
 	}
-	var refused error
-	err := l.db.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		refused = nil
-		var row, others int64
+	return l.db.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		var row, others int
 		err := tx.QueryRowContext(ctx, `SELECT COALESCE((SELECT id FROM fragments WHERE hash = $1), -1),
 (SELECT COUNT(*) FROM fragment_aliases WHERE alias <> $2)`, id.String(), name).Scan(&row, &others)
-		switch {
-		case err != nil:
+		if err = cmp.Or(err, checkAlias(name, id, row >= 0, others)); err != nil {
 			return err
-		case row < 0:
-			refused = fmt.Errorf("alias %s: got %s, want a content of the store", name, id)
-			return nil
-		case others >= maxAliases:
-			refused = fmt.Errorf("fragment store: got %d aliases, want at most %d", others+1, maxAliases)
-			return nil
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM fragment_aliases WHERE alias = $1`, name); err != nil {
 			return err
@@ -215,10 +190,6 @@ func (l *LLM) SetAlias(ctx context.Context, name string, id fragments.Hash) erro
 		_, err = tx.ExecContext(ctx, `INSERT INTO fragment_aliases (alias, fragment_id) VALUES ($1, $2)`, name, row)
 		return err
 	})
-	if err == nil {
-		err = refused
-	}
-	return err
 }
 
 // Alias implements fragments.Store.

@@ -11,7 +11,8 @@ import (
 
 // PutAttachments stores attachments, each once: the bytes, or the URL that the model fetches.
 func (l *LLM) PutAttachments(ctx context.Context, list ...*fragments.AttachmentRow) error {
-	missing, err := l.missingAttachments(ctx, list)
+	id := func(a *fragments.AttachmentRow) any { return a.ID.String() }
+	missing, err := absent(ctx, l.db, `SELECT COUNT(*) FROM attachments WHERE id = $1`, list, id)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -37,27 +38,6 @@ SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM attachments WHERE id = $1)
 
 // nullText returns NULL for "", as llm stores it.
 func nullText(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }
-
-// missingAttachments returns the attachments that are not stored.
-func (l *LLM) missingAttachments(
-	ctx context.Context, all []*fragments.AttachmentRow,
-) (list []*fragments.AttachmentRow, err error) {
-	err = l.db.read(ctx, func(ctx context.Context, db *sql.DB) error {
-		list = nil
-		for _, a := range all {
-			var n int
-			err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM attachments WHERE id = $1`, a.ID.String()).Scan(&n)
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				list = append(list, a)
-			}
-		}
-		return nil
-	})
-	return list, err
-}
 
 // Attachment returns the attachment of an id; ok is false if there is none. llm stores the bytes of
 // some attachments, and of others only a path or a URL, which are an error: the user can name them.

@@ -269,6 +269,29 @@ type commitError struct{ error }
 
 func (e *commitError) Unwrap() error { return e.error }
 
+// A refusal is the caller's mistake, or a limit, and no failure of the database.
+type refusal struct{ error }
+
+// absent returns the items of a list of which the database has none: those that a query counts as 0, whose first
+// argument is their id.
+func absent[T any](ctx context.Context, d *DB, query string, all []T, id func(T) any, more ...any) (list []T, err error) {
+	list = all // without a file it has nothing
+	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
+		list = nil
+		for _, item := range all {
+			var n int
+			if err := db.QueryRowContext(ctx, query, append([]any{id(item)}, more...)...).Scan(&n); err != nil {
+				return err
+			}
+			if n == 0 {
+				list = append(list, item)
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
 // repeat calls f until it succeeds or the limit of time ends. It repeats failures that pass, and
 // names the database in others.
 func (d *DB) repeat(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
@@ -281,6 +304,9 @@ func (d *DB) repeat(ctx context.Context, limit time.Duration, f func(context.Con
 		}
 		if coded, ok := errors.AsType[*effects.Error](err); ok {
 			return coded
+		}
+		if refused, ok := errors.AsType[*refusal](err); ok {
+			return refused.error
 		}
 		switch {
 		case errors.Is(err, sqlite3.READONLY):

@@ -33,7 +33,7 @@ func getValue(ctx context.Context, q querier, plugin, key string) (json.RawMessa
 	if !json.Valid(value) {
 		return nil, &schemaError{"a value is no JSON: the database is damaged"}
 	}
-	return append(json.RawMessage{}, value...), nil
+	return value, nil
 }
 
 // Set implements effects.KV.
@@ -56,8 +56,7 @@ func (d *DB) Delete(ctx context.Context, plugin, key string) (existed bool, err 
 func (d *DB) Update(
 	ctx context.Context, plugin, key string, change func(old json.RawMessage) (json.RawMessage, error),
 ) error {
-	var refused error // by change
-	err := d.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return d.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := d.lockPlugin(ctx, tx, plugin); err != nil {
 			return err
 		}
@@ -66,15 +65,14 @@ func (d *DB) Update(
 			return err
 		}
 		value, err := change(old)
-		if refused = err; err != nil || value == nil && old == nil {
+		switch {
+		case err != nil:
+			return &refusal{err}
+		case value == nil && old == nil:
 			return nil
 		}
 		return d.setValue(ctx, tx, plugin, key, old, value)
 	})
-	if err == nil {
-		err = refused
-	}
-	return err
 }
 
 // lockPlugin makes other changes of a plugin's values wait for the transaction. A transaction of
