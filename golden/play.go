@@ -259,12 +259,13 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 func (p *play) fireEvent(e *starhost.Event) (out host.Outcome, err error) {
 	if p.betweenTurns {
 		p.EndTurn()
-		err = p.session.BetweenTurns(p.ctx, func(t *host.Turn) (err error) {
+		t, err := p.session.BetweenTurns(p.ctx)
+		if err == nil {
 			out, err = t.Fire(p.ctx, e)
 			p.recordNow(t)
 			p.recordUnanswered(t.Errors()...)
-			return err
-		})
+			t.End(p.ctx)
+		}
 		return out, err
 	}
 	t, err := p.CurrentTurn()

@@ -203,31 +203,31 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 // maxWords is the most bytes of the user's words that a session stores for the events between two turns.
 const maxWords = 16 << 10
 
-// BetweenTurns calls use with a turn that has no message and fires no events of its own. Handlers of this
-// turn see the user's words of the turn before, up to 16 KiB. BetweenTurns is for programs whose agent calls
-// tools and loads references without reporting its turns.
-func (s *Session) BetweenTurns(ctx context.Context, use func(*Turn) error) error {
+// BetweenTurns starts a turn that has no message and fires no events of its own. Handlers of this turn see
+// the user's words of the turn before, up to 16 KiB. BetweenTurns is for programs whose agent calls tools and
+// loads references without reporting its turns. The caller must call End for a turn without error.
+func (s *Session) BetweenTurns(ctx context.Context) (*Turn, error) {
 	t, err := s.newTurn(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer t.End(ctx)
 	s.asides++
 	t.aside = fmt.Sprintf("s%d.", s.asides)
 	if err := t.openSession(ctx); err != nil {
-		return err
+		t.End(ctx)
+		return nil, err
 	}
-	return use(t)
+	return t, nil
 }
 
 // Fire runs the handlers of one event between two turns. See [Turn.Fire].
 func (s *Session) Fire(ctx context.Context, e *starhost.Event) (Outcome, error) {
-	var out Outcome
-	err := s.BetweenTurns(ctx, func(t *Turn) (err error) {
-		out, err = t.Fire(ctx, e)
-		return err
-	})
-	return out, err
+	t, err := s.BetweenTurns(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer t.End(ctx)
+	return t.Fire(ctx, e)
 }
 
 // Fire runs the handlers of an event that belongs to no session. They run in a new session, which fires no
@@ -257,14 +257,17 @@ func (s *Session) Refire(ctx context.Context, e *starhost.Event) (out Outcome, e
 // request. Reset fires session_reset. The next turn counts as the first one and offers the context of
 // session_start again.
 func (s *Session) Reset(ctx context.Context) error {
-	return s.BetweenTurns(ctx, func(t *Turn) error {
-		t.setHistory(nil)
-		s.sentContents, s.documents, s.droppedAge, s.paused = nil, 0, 0, nil
-		s.unsentContext, s.turnsBeforeReset = s.startContext, s.turns
-		s.system = systemText{ownText: s.system.ownText, stale: true}
-		_, err := t.fireEvent(ctx, t.newEvent("session_reset"))
+	t, err := s.BetweenTurns(ctx)
+	if err != nil {
 		return err
-	})
+	}
+	defer t.End(ctx)
+	t.setHistory(nil)
+	s.sentContents, s.documents, s.droppedAge, s.paused = nil, 0, 0, nil
+	s.unsentContext, s.turnsBeforeReset = s.startContext, s.turns
+	s.system = systemText{ownText: s.system.ownText, stale: true}
+	_, err = t.fireEvent(ctx, t.newEvent("session_reset"))
+	return err
 }
 
 // Close waits for the running turn. Then it ends the session, and fires session_end if the session had begun.

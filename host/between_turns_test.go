@@ -248,23 +248,22 @@ func TestBetweenTurns(t *testing.T) {
 	})))
 	s := h.NewSession(host.SessionConfig{})
 	var offered, answers []string
-	err := s.BetweenTurns(t.Context(), func(turn *host.Turn) error {
-		for _, tool := range turn.Tools().Items() {
-			offered = append(offered, tool.Name)
-		}
-		for _, text := range []string{"hello", "secret"} {
-			reply, err := turn.CallTool(t.Context(),
-				starhost.ToolCall{ID: "1", Name: "echo", Arguments: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text))})
-			if err != nil {
-				return err
-			}
-			answers = append(answers, reply.Result.ForLLM)
-		}
-		return nil
-	})
+	turn, err := s.BetweenTurns(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, tool := range turn.Tools().Items() {
+		offered = append(offered, tool.Name)
+	}
+	for _, text := range []string{"hello", "secret"} {
+		reply, err := turn.CallTool(t.Context(),
+			starhost.ToolCall{ID: "1", Name: "echo", Arguments: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, reply.Result.ForLLM)
+	}
+	turn.End(t.Context())
 	diff(t, "tools", []string{"echo"}, offered)
 	diff(t, "answers", []string{`{"text":"hello"}`, "denied by p: secret"}, answers)
 	if turns := ask(t, s, host.Request{Text: "hi"}); len(turns.Messages) != 1 {

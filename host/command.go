@@ -30,12 +30,12 @@ type CommandReply struct {
 
 // Command runs a line such as "/deliver checkout" between two turns. See [Turn.Command].
 func (s *Session) Command(ctx context.Context, line string, args ...string) (CommandReply, error) {
-	var reply CommandReply
-	err := s.BetweenTurns(ctx, func(t *Turn) (err error) {
-		reply, err = t.Command(ctx, line, args...)
-		return err
-	})
-	return reply, err
+	t, err := s.BetweenTurns(ctx)
+	if err != nil {
+		return CommandReply{}, err
+	}
+	defer t.End(ctx)
+	return t.Command(ctx, line, args...)
 }
 
 // Command runs a line such as "/deliver checkout --to 'the team'"; the slash is optional. It fires
@@ -143,15 +143,11 @@ const maxCompletions = 1000
 // Complete returns completions of a line that begins with a slash: names of commands, or what a command's
 // handler proposes for its arguments. The error comes from the command's handler or from ctx.
 func (s *Session) Complete(ctx context.Context, line string) ([]string, error) {
-	var list []string
-	err := s.BetweenTurns(ctx, func(t *Turn) (err error) {
-		list, err = completeLine(ctx, t, line)
-		return err
-	})
-	return list, err
-}
-
-func completeLine(ctx context.Context, t *Turn, line string) ([]string, error) {
+	t, err := s.BetweenTurns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer t.End(ctx)
 	name, typed, hasArgs := strings.Cut(strings.TrimPrefix(line, "/"), " ")
 	if !hasArgs {
 		return commandNames(t, name), nil

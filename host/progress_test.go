@@ -24,10 +24,13 @@ func TestProgress(t *testing.T) {
 	h := newHost(t, host.Options{}, starhost.Plugin{Name: "p", Tools: []starhost.Tool{outer, inner}})
 	var told []starhost.Progress
 	call := func(ctx context.Context) error {
-		return h.NewSession(host.SessionConfig{}).BetweenTurns(ctx, func(turn *host.Turn) error {
-			_, err := turn.CallTool(ctx, starhost.ToolCall{ID: "1", Name: "outer"})
+		turn, err := h.NewSession(host.SessionConfig{}).BetweenTurns(ctx)
+		if err != nil {
 			return err
-		})
+		}
+		defer turn.End(ctx)
+		_, err = turn.CallTool(ctx, starhost.ToolCall{ID: "1", Name: "outer"})
+		return err
 	}
 	if err := call(starhost.WithProgress(t.Context(), func(p starhost.Progress) {
 		told = append(told, p)

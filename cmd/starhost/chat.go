@@ -332,20 +332,21 @@ func (c *chat) edit(ctx context.Context) (string, error) {
 
 // showTools shows the tools on offer.
 func (c *chat) showTools(ctx context.Context) error {
-	return c.session.BetweenTurns(ctx, func(t *host.Turn) error {
-		matches := func(name string) func(string) bool {
-			return func(glob string) bool {
-				ok, err := path.Match(glob, name)
-				return ok && err == nil
-			}
+	t, err := c.session.BetweenTurns(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.End(ctx)
+	for _, tool := range t.Tools().Items() {
+		matches := func(glob string) bool {
+			ok, err := path.Match(glob, tool.Name)
+			return ok && err == nil
 		}
-		for _, tool := range t.Tools().Items() {
-			if len(c.next.OnlyTools) == 0 || slices.ContainsFunc(c.next.OnlyTools, matches(tool.Name)) {
-				c.line(texttable.EscapeLine(tool.Name + "  " + texttable.FirstLine(tool.Description)))
-			}
+		if len(c.next.OnlyTools) == 0 || slices.ContainsFunc(c.next.OnlyTools, matches) {
+			c.line(texttable.EscapeLine(tool.Name + "  " + texttable.FirstLine(tool.Description)))
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // complete returns completions of the last word of a line, and the offset where that word begins.

@@ -87,8 +87,7 @@ type settingsReport struct {
 // showConfig prints the values that settings have after all layers.
 func showConfig(env Env, res *Result, origin bool) error {
 	r := settingsReport{origin: origin}
-	config, warnings, err := env.readConfig(true)
-	res.warnings = warnings
+	config, err := env.loadConfig(res, true)
 	if err != nil {
 		res.addError(err)
 	} else {

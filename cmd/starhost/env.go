@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/loader"
@@ -65,6 +67,7 @@ type Result struct {
 // A program is one run of starhost. The parser of flags writes to its Env, and a command writes to its
 // Result.
 type program struct {
-	env Env
-	res Result
+	env    Env
+	res    Result
+	chosen func(cmd *cobra.Command, args []string) error // runs the command that the parser found; nil for help
 }

@@ -125,8 +125,7 @@ func (r formattedFiles) WriteText(res *Result) {
 
 // pluginPaths returns the paths of plugins: the arguments, else those of the config.
 func (env Env) pluginPaths(res *Result, args []string) ([]loader.Path, error) {
-	config, warnings, err := env.readConfig(true)
-	res.warnings = append(res.warnings, warnings...)
+	config, err := env.loadConfig(res, true)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ eight digits or more, and an alias are references: starhost eval -f ALIAS.`,
 
 // configuredStore returns the database of fragments that the config names.
 func (env Env) configuredStore(res *Result) (fragmentStore, *loader.Config, error) {
-	config, err := env.loadConfig(res)
+	config, err := env.loadConfig(res, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -208,10 +208,11 @@ func (env Env) resolveFragment(ctx context.Context, res *Result, f *loadFlags, r
 	defer set.Close()
 	session := set.Host.NewSession(commandSession(set))
 	var got []starhost.Context
-	err = session.BetweenTurns(ctx, func(t *host.Turn) (err error) {
+	t, err := session.BetweenTurns(ctx)
+	if err == nil {
 		got, err = t.Load(ctx, []string{ref})
-		return err
-	})
+		t.End(ctx)
+	}
 	if err := errors.Join(err, session.Close(context.WithoutCancel(ctx))); err != nil {
 		return c, err
 	}

@@ -89,7 +89,24 @@ docs/agents.md.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.res.hook = &f
 			f.isOpen = cmd.Flags().Changed("fail-closed") && !f.failClosed
-			return runHook(p.env, &p.res, cmd, &f, args[0], args[1:])
+			agent, paths := hook.AgentOf(args[0]), args[1:]
+			switch {
+			case agent == nil:
+				return unknownAgent("hook", args[0])
+			case f.printConfig:
+				return printHookConfig(p.env, &p.res, cmd, &f, agent, paths)
+			}
+			f.answering = true
+			if f.deadline > 0 {
+				p.env.deadline = f.deadline
+			}
+			switch {
+			case agent.Lines && f.inProject:
+				return usagef("hook: --project: %s does not name its project", agent.Title)
+			case agent.Lines:
+				return serveHook(cmd.Context(), p.env, &p.res, &f, agent.Name, paths)
+			}
+			return answerHook(cmd.Context(), p.env, &p.res, &f, agent, paths)
 		},
 		ValidArgsFunction: completeAgent,
 	}
@@ -108,29 +125,6 @@ func agentNames() []string {
 // unknownAgent returns the error for an agent that starhost does not support.
 func unknownAgent(command, name string) error {
 	return usagef("%s: unknown agent %q%s, want one of %s", command, name, near.DidYouMean(name, agentNames()), strings.Join(agentNames(), ", "))
-}
-
-// runHook answers an agent.
-func runHook(env Env, res *Result, cmd *cobra.Command, f *hookFlags, name string, paths []string) error {
-	ctx := cmd.Context()
-	agent := hook.AgentOf(name)
-	switch {
-	case agent == nil:
-		return unknownAgent("hook", name)
-	case f.printConfig:
-		return printHookConfig(env, res, cmd, f, agent, paths)
-	}
-	f.answering = true
-	if f.deadline > 0 {
-		env.deadline = f.deadline
-	}
-	if agent.Lines {
-		if f.inProject {
-			return usagef("hook: --project: %s does not name its project", agent.Title)
-		}
-		return serveHook(ctx, env, res, f, agent.Name, paths)
-	}
-	return answerHook(ctx, env, res, f, agent, paths)
 }
 
 // printHookConfig prints the settings that make the agent run this command with the same flags

@@ -102,8 +102,9 @@ func (env Env) readConfig(strict bool) (*loader.Config, []loader.Warning, error)
 	})
 }
 
-func (env Env) loadConfig(res *Result) (*loader.Config, error) {
-	config, warnings, err := env.readConfig(false)
+// loadConfig reads the config, and adds its warnings to the result.
+func (env Env) loadConfig(res *Result, strict bool) (*loader.Config, error) {
+	config, warnings, err := env.readConfig(strict)
 	res.warnings = append(res.warnings, warnings...)
 	return config, err
 }
@@ -127,7 +128,7 @@ func (env Env) loadWith(
 	if err := env.checkPaths(paths); err != nil {
 		return nil, err
 	}
-	config, err := env.loadConfig(res)
+	config, err := env.loadConfig(res, false)
 	if err != nil {
 		return nil, err
 	}

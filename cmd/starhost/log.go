@@ -89,7 +89,7 @@ var logActions = []string{
 
 // openLog returns the folder of the log and its config.
 func (env Env) openLog(res *Result) (dir string, config *loader.Config, err error) {
-	config, err = env.loadConfig(res)
+	config, err = env.loadConfig(res, false)
 	if err != nil {
 		return "", nil, err
 	}

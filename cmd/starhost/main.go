@@ -25,7 +25,7 @@ import (
 
 func main() {
 	procgroup.HideEnvironment() // hides it from the programs that plugins may run
-	os.Exit(run(processContext(os.Getenv), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(newProgram(os.Stdin, os.Stdout, os.Stderr).run(processContext(os.Getenv), os.Args[1:]))
 }
 
 // managedConfig is the config of the machine's administrator, which wins over all other configs
@@ -37,13 +37,12 @@ var managedConfig = "/etc/starhost/config.toml"
 // managedRoot precedes the paths of the agents' managed settings. Only tests set it.
 var managedRoot = ""
 
-// run runs the whole program, and returns the exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := program{env: Env{
+// newProgram returns the program of the process.
+func newProgram(stdin io.Reader, stdout, stderr io.Writer) *program {
+	return &program{env: Env{
 		stdin: stdin, stdout: stdout, stderr: stderr, managed: managedConfig, deadline: hook.Deadline,
 		getenv: withHome(os.Getenv, userHome), lookupEnv: os.LookupEnv,
 	}}
-	return p.run(ctx, args)
 }
 
 // run runs the program and returns the exit code.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,6 +104,11 @@ func cmdExit(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.Itoa(got) != args[0] {
 		ts.Fatalf("exit code: got %d, want %s", got, args[0])
 	}
+}
+
+// run runs starhost in the test's own process.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return newProgram(stdin, stdout, stderr).run(ctx, args)
 }
 
 // runInScript runs starhost in the test's own process, which takes a fifth of a process's CPU, with

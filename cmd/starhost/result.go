@@ -35,7 +35,11 @@ func (p *program) execute(ctx context.Context, args []string) (name string, err 
 	}()
 	root := p.rootCommand(args)
 	root.SetArgs(args)
-	cmd, err := root.ExecuteContextC(ctx)
+	root.SetContext(ctx)
+	cmd, err := root.ExecuteC()
+	if err == nil && p.chosen != nil {
+		err = p.chosen(cmd, cmd.Flags().Args())
+	}
 	for cmd.HasParent() && cmd.Parent() != root {
 		cmd = cmd.Parent()
 	}

@@ -130,6 +130,9 @@ func (p *program) emptyCommand() *cobra.Command {
 		if err := checkChoice("--log-format", p.env.logFormat, []string{"text", "json"}, &p.env.logFormat); err != nil {
 			return err
 		}
+		if cmd.RunE != nil { // cobra only parses
+			p.chosen, cmd.RunE = cmd.RunE, func(*cobra.Command, []string) error { return nil }
+		}
 		command := commandName(cmd)
 		if dry := cmd.Flags().Lookup("dry-run"); command == "run" && dry.Changed {
 			command = "eval"

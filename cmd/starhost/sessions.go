@@ -58,7 +58,7 @@ const maxSessions = 1000
 
 // sessionPlace returns the place that the config names.
 func (env Env) sessionPlace(res *Result) (p sessionPlace, err error) {
-	config, err := env.loadConfig(res)
+	config, err := env.loadConfig(res, false)
 	if err != nil {
 		return p, err
 	}

@@ -29,7 +29,7 @@ import (
 
 // runSyncLog sends the records of the decision log.
 func runSyncLog(ctx context.Context, env Env, res *Result) error {
-	config, err := env.loadConfig(res)
+	config, err := env.loadConfig(res, false)
 	if err != nil {
 		return err
 	}

@@ -22,14 +22,13 @@ func Fire(
 	ctx context.Context, h *host.Host, e *starhost.Event, o Options,
 ) (out host.Outcome, store func(), err error) {
 	e.Foreign = e.Tool != "" && e.Plugin == ""
-	run := func(ctx context.Context, s *host.Session, _ *Event) (*verdict, error) {
-		out, err = s.Fire(ctx, e)
-		return &verdict{}, err
-	}
 	event := &Event{agent: callers, kind: kindTool, session: e.SessionID} // an event without its state is refused
 	p, release := o.hold(ctx, event)
 	h, remember, unknown := o.guarded(h, event, p)
-	v, storeState, err := o.inSession(ctx, h, event, flow{everyEvent: true, run: run})
+	s := o.session(ctx, h, event, flow{everyEvent: true})
+	out, err = s.Fire(ctx, e)
+	v := &verdict{}
+	storeState := s.end(ctx, v, err)
 	v.closeFor(event, unknown)
 	if err == nil && v.block {
 		err = errors.New(v.reason)

@@ -189,12 +189,13 @@ func (e *Event) undecidedEvent(name string) *starhost.Event {
 }
 
 // askTool asks the guards about a tool call and, if a person must agree, the hooks that approve calls.
-func askTool(ctx context.Context, s *host.Session, e *Event) (v *verdict, err error) {
-	err = s.BetweenTurns(ctx, func(t *host.Turn) error {
-		v, err = askGuards(ctx, t, e.hostEvent("pre_tool_call"))
-		return err
-	})
-	return v, err
+func askTool(ctx context.Context, s *host.Session, e *Event) (*verdict, error) {
+	t, err := s.BetweenTurns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer t.End(ctx)
+	return askGuards(ctx, t, e.hostEvent("pre_tool_call"))
 }
 
 // askGuards fires pre_tool_call for a call and, if a person must agree, approve_tool_call.

@@ -530,7 +530,11 @@ func (e *Event) Answer(ctx context.Context, h *host.Host, o Options) (a Answer, 
 		e.called = e.agent.findTool(e.tool, h)
 	}
 	if h != nil && flow.run != nil && flow.isNeeded(e, h) {
-		v, storeState, err = o.inSession(ctx, h, e, flow)
+		s := o.session(ctx, h, e, flow)
+		if s.Session != nil {
+			v, err = flow.run(ctx, s.Session, e)
+		}
+		storeState = s.end(ctx, v, err)
 	}
 	v.closeFor(e, unknown)
 	if err == nil {

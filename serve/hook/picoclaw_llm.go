@@ -106,7 +106,12 @@ func (s *picoSession) inTurn(ctx context.Context, p *picoConn, name string, use 
 	if s.turn != nil {
 		return use(s.turn)
 	}
-	return s.session.BetweenTurns(ctx, use)
+	t, err := s.session.BetweenTurns(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.End(ctx)
+	return use(t)
 }
 
 func (s *picoSession) openSession(p *picoConn, name string) {

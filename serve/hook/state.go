@@ -69,76 +69,80 @@ type savedState struct {
 	Ended   bool                `json:"ended,omitempty"`  // session_end fired after the last prompt
 }
 
-// inSession runs a flow in the session of the event. store writes the new state of the session; it is never
-// nil.
-func (o *Options) inSession(
-	ctx context.Context, h *host.Host, e *Event, f flow,
-) (v *verdict, store func(), err error) {
-	store = func() {}
+// A heldSession is the session of one event. Its state is locked until end, or until store.
+type heldSession struct {
+	*host.Session // nil if plugins do not see the event
+	options       *Options
+	event         *Event
+	file          *stateFile // nil if the event needs no state, or if starhost cannot read it
+	state         savedState
+	why           error // why starhost cannot read the state
+}
+
+// session returns the session of an event for a flow. If the flow needs no state, or starhost cannot read it,
+// handlers see an empty state, which starhost does not store.
+func (o *Options) session(ctx context.Context, h *host.Host, e *Event, f flow) *heldSession {
 	config := host.SessionConfig{ID: e.session, Platform: e.agent.Name, Guarded: true}
-	blank := host.SavedSession{Started: e.kind != kindPrompt}
+	s := &heldSession{options: o, event: e, Session: h.Resume(config, host.SavedSession{Started: e.kind != kindPrompt})}
 	if o.States == nil || e.session == "" || !f.needsSession(e, h) {
-		v, err = f.run(ctx, h.Resume(config, blank), e)
-		return v, store, err
+		return s
 	}
 	file, err := o.States.lock(ctx, fileName(e.agent.Name, e.session))
-	if err != nil {
-		o.report(err)
-		return o.withoutState(ctx, h.Resume(config, blank), e, f, err)
-	}
-	state, err := file.read()
-	unheard := f.startedOnly && !state.Session.Started || e.kind == kindEnd && state.Ended
-	state.applyEvent(e)
-	state.Session.Guards = nil // guarded has compared the guards
-	s := h.Resume(config, state.Session)
 	if err == nil {
-		err = state.restore(s)
-	}
-	if err != nil || unheard {
+		var state savedState
+		state, err = file.read()
+		unheard := f.startedOnly && !state.Session.Started || e.kind == kindEnd && state.Ended
+		state.applyEvent(e)
+		state.Session.Guards = nil // guarded has compared the guards
+		own := h.Resume(config, state.Session)
+		if err == nil {
+			err = state.restore(own)
+		}
+		if err == nil && !unheard {
+			s.Session, s.file, s.state = own, file, state
+			return s
+		}
 		if e.clear {
 			o.report(file.remove())
 		}
 		file.unlock()
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		o.report(err)
-		return o.withoutState(ctx, h.Resume(config, blank), e, f, err)
-	case unheard: // plugins do not see this event of the session
-		return &verdict{}, store, nil
+		s.why = fmt.Errorf("starhost cannot read the state of this session, which a guard needs: %w", err)
 	}
-	v, err = f.run(ctx, s, e)
+	if err == nil || f.startedOnly {
+		s.Session = nil
+	}
+	return s
+}
+
+// end takes the verdict of the flow, or the flow's error. A guard might decide differently with a state that
+// starhost cannot read or store, so end refuses a tool call or approval then. store writes the state after
+// other events.
+func (s *heldSession) end(ctx context.Context, v *verdict, err error) (store func()) {
+	e, o := s.event, s.options
+	v.closeFor(e, s.why)
+	if s.file == nil {
+		return func() {}
+	}
 	storeNow := func() (failed error) {
-		defer file.unlock()
+		defer s.file.unlock()
 		if err != nil {
 			return nil
 		}
-		lost, failed := file.store(context.WithoutCancel(ctx), s, e, &state)
+		lost, failed := s.file.store(context.WithoutCancel(ctx), s.Session, e, &s.state)
 		o.report(lost)
 		o.report(failed)
 		return failed
 	}
 	if e.kind != kindTool && e.kind != kindApprove {
-		return v, func() { _ = storeNow() }, err
+		return func() { _ = storeNow() }
 	}
 	if failed := storeNow(); failed != nil {
 		v.closeFor(e, fmt.Errorf("starhost cannot store the state of this session, which a guard needs: %w", failed))
 	}
-	return v, store, err
-}
-
-// withoutState runs a flow if starhost cannot read the state of the session. Handlers see an empty state,
-// which starhost does not store. If a guard reads the state, it might decide differently with the real one.
-// So withoutState refuses a tool call or approval that plugins would let pass.
-func (o *Options) withoutState(
-	ctx context.Context, s *host.Session, e *Event, f flow, why error,
-) (v *verdict, store func(), err error) {
-	if f.startedOnly {
-		return &verdict{}, func() {}, nil
-	}
-	v, err = f.run(ctx, s, e)
-	v.closeFor(e, fmt.Errorf("starhost cannot read the state of this session, which a guard needs: %w", why))
-	return v, func() {}, err
+	return func() {}
 }
 
 // closeFor refuses a tool call or approval that plugins let pass, if why is not nil.

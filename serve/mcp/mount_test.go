@@ -226,10 +226,12 @@ func TestMountReadsNoMore(t *testing.T) {
 			time.AfterFunc(100*time.Millisecond, func() { end(m, cancel) })
 			ended := make(chan error, 1)
 			go func() {
-				ended <- h.NewSession(host.SessionConfig{}).BetweenTurns(ctx, func(turn *host.Turn) error {
-					_, err := turn.CallTool(ctx, call)
-					return err
-				})
+				turn, err := h.NewSession(host.SessionConfig{}).BetweenTurns(ctx)
+				if err == nil {
+					_, err = turn.CallTool(ctx, call)
+					turn.End(ctx)
+				}
+				ended <- err
 			}()
 			select {
 			case <-ended:
@@ -290,12 +292,12 @@ func self(t *testing.T, mounted string, approval starhost.Approval) *testMount {
 // ask calls a tool of a host in a new session.
 func ask(t *testing.T, h *host.Host, name, arguments string) starhost.Result {
 	t.Helper()
-	var reply host.ToolReply
-	err := h.NewSession(host.SessionConfig{}).BetweenTurns(t.Context(), func(turn *host.Turn) (err error) {
-		call := starhost.ToolCall{ID: "1", Name: name, Arguments: json.RawMessage(arguments)}
-		reply, err = turn.CallTool(t.Context(), call)
-		return err
-	})
+	turn, err := h.NewSession(host.SessionConfig{}).BetweenTurns(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.End(t.Context())
+	reply, err := turn.CallTool(t.Context(), starhost.ToolCall{ID: "1", Name: name, Arguments: json.RawMessage(arguments)})
 	if err != nil {
 		t.Fatal(err)
 	}

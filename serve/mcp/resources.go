@@ -147,10 +147,11 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 		return nil, sdk.ResourceNotFoundError(uri)
 	}
 	var got starhost.Context
-	err = s.findSession(r.Session).BetweenTurns(ctx, func(t *host.Turn) (err error) {
+	t, err := s.findSession(r.Session).BetweenTurns(ctx)
+	if err == nil {
 		got, err = load(ctx, t, ref)
-		return err
-	})
+		t.End(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", uri, err)
 	}
@@ -224,15 +225,13 @@ func LoaderTool(h *host.Host) (starhost.Plugin, bool) {
 		Name: "load_fragment", Description: doc.String(),
 		Parameters: []byte(`{"type":"object","properties":{"ref":{"type":"string","description":"The reference, as PREFIX:ARGUMENT."}},"required":["ref"],"additionalProperties":false}`),
 		Call: func(ctx context.Context, call starhost.ToolCall) (starhost.Result, error) {
-			return loadFragment(ctx, host.TurnOf(ctx), h, call)
+			return loadFragment(ctx, h, call)
 		},
 	}}}, true
 }
 
 // loadFragment implements the tool load_fragment.
-func loadFragment(
-	ctx context.Context, t *host.Turn, h *host.Host, call starhost.ToolCall,
-) (starhost.Result, error) {
+func loadFragment(ctx context.Context, h *host.Host, call starhost.ToolCall) (starhost.Result, error) {
 	var args struct{ Ref string }
 	if err := json.Unmarshal(call.Arguments, &args); err != nil { // the host has checked the arguments
 		return starhost.Result{}, err
@@ -240,7 +239,7 @@ func loadFragment(
 	if err := checkRef(h, args.Ref); err != nil {
 		return starhost.Result{ForLLM: err.Error(), IsError: true}, nil
 	}
-	got, err := load(ctx, t, args.Ref)
+	got, err := load(ctx, host.TurnOf(ctx), args.Ref)
 	if _, ok := errors.AsType[*host.RefError](err); ok {
 		return starhost.Result{ForLLM: err.Error(), IsError: true}, nil
 	}

@@ -64,18 +64,18 @@ func (s *session) offeredTools(ctx context.Context, h *host.Host) (map[string]bo
 		return stored, nil
 	}
 	names := map[string]bool{}
-	err := s.BetweenTurns(ctx, func(t *host.Turn) error {
-		for _, tool := range t.Tools().Items() {
-			names[tool.Name] = true
-		}
-		return nil
-	})
-	if err == nil {
-		s.mu.Lock()
-		s.toolsHost, s.tools = h, names
-		s.mu.Unlock()
+	t, err := s.BetweenTurns(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return names, err
+	for _, tool := range t.Tools().Items() {
+		names[tool.Name] = true
+	}
+	t.End(ctx)
+	s.mu.Lock()
+	s.toolsHost, s.tools = h, names
+	s.mu.Unlock()
+	return names, nil
 }
 
 // nextCall returns the id of the session's next call.
@@ -108,10 +108,11 @@ func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.Cal
 	ctx, stop := showProgress(ctx, r)
 	defer stop()
 	var reply host.ToolReply
-	err = ours.BetweenTurns(ctx, func(t *host.Turn) (err error) {
+	t, err := ours.BetweenTurns(ctx)
+	if err == nil {
 		reply, err = t.CallTool(ctx, call)
-		return err
-	})
+		t.End(ctx)
+	}
 	if question := round.inputRequired(time.Now()); question != nil && ctx.Err() == nil {
 		return question, nil
 	}

@@ -94,10 +94,11 @@ func (p *Provider) invoke(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var reply host.ToolReply
-	err := p.session.BetweenTurns(r.Context(), func(t *host.Turn) (err error) {
+	t, err := p.session.BetweenTurns(r.Context())
+	if err == nil {
 		reply, err = t.CallTool(r.Context(), starhost.ToolCall{ID: q.ID, Name: q.Name, Arguments: q.Arguments})
-		return err
-	})
+		t.End(r.Context())
+	}
 	switch result := reply.Result; {
 	case err != nil:
 		fail(err)

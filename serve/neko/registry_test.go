@@ -88,12 +88,12 @@ func (r *registered) want(t *testing.T, path, body, want string) {
 func (r *registered) call(t *testing.T, name, arguments string) starhost.Result {
 	t.Helper()
 	s := r.live.NewSession(host.SessionConfig{})
-	var reply host.ToolReply
-	err := s.BetweenTurns(t.Context(), func(turn *host.Turn) (err error) {
-		call := starhost.ToolCall{ID: "call_abc123", Name: name, Arguments: json.RawMessage(arguments)}
-		reply, err = turn.CallTool(t.Context(), call)
-		return err
-	})
+	turn, err := s.BetweenTurns(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.End(t.Context())
+	reply, err := turn.CallTool(t.Context(), starhost.ToolCall{ID: "call_abc123", Name: name, Arguments: json.RawMessage(arguments)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,22 +132,25 @@ func (x *exchange) decide(ctx context.Context, w *wholeReply, canAsk bool) (agai
 		return false, nil
 	}
 	err = x.inSession(ctx, func(s *host.Session) error {
-		return s.BetweenTurns(ctx, func(t *host.Turn) error {
-			if err := x.hearReply(ctx, t, w); err != nil {
+		t, err := s.BetweenTurns(ctx)
+		if err != nil {
+			return err
+		}
+		defer t.End(ctx)
+		if err := x.hearReply(ctx, t, w); err != nil {
+			return err
+		}
+		for _, c := range w.calls {
+			if err := x.decideCall(ctx, t, w, c, canAsk); err != nil {
 				return err
 			}
-			for _, c := range w.calls {
-				if err := x.decideCall(ctx, t, w, c, canAsk); err != nil {
-					return err
-				}
-				again = again || c.result != nil
-			}
-			if again {
-				return nil
-			}
-			w.finish()
-			return x.endTurn(ctx, t, w)
-		})
+			again = again || c.result != nil
+		}
+		if again {
+			return nil
+		}
+		w.finish()
+		return x.endTurn(ctx, t, w)
 	})
 	return again, err
 }
