@@ -22,12 +22,12 @@ const (
 
 // An Item describes a stored content.
 type Item struct {
-	ID      fragments.Hash
-	Size    int64     // bytes
-	Stored  time.Time // when a prompt last contained it, to the day
-	Source  string    // the reference or the plugin that it first came from, "" if unknown
-	Aliases []string  // sorted
-	Begin   string    // at most the first 200 bytes of the text, or the type of an attachment
+	ID      fragments.Hash `json:"id"`
+	Size    int64          `json:"size"`    // bytes
+	Stored  time.Time      `json:"stored"`  // when a prompt last contained it, to the day
+	Source  string         `json:"source"`  // the reference or the plugin that it first came from, "" if unknown
+	Aliases []string       `json:"aliases"` // sorted, never nil
+	Begin   string         `json:"begin"`   // at most the first 200 bytes of the text, or the type of an attachment
 }
 
 // A Filter selects contents. The zero value selects all.
@@ -92,7 +92,7 @@ func (f *Filter) list(
 			return nil, false, err
 		}
 		item.ID = scan(id)
-		item.Stored, item.Source, item.Aliases = time.Unix(stored, 0).UTC(), string(source), aliases[item.ID]
+		item.Stored, item.Source, item.Aliases = time.Unix(stored, 0).UTC(), string(source), append([]string{}, aliases[item.ID]...)
 		if f.Named && len(item.Aliases) == 0 || !f.matches(&item, text) {
 			continue
 		}

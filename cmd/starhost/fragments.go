@@ -340,25 +340,8 @@ func (l fragmentList) WriteText(res *Result) {
 	}
 }
 
-// itemJSON is a stored fragment.
-type itemJSON struct {
-	ID      string   `json:"id"`
-	Size    int64    `json:"size"`
-	Stored  string   `json:"stored"`
-	Source  string   `json:"source"`
-	Aliases []string `json:"aliases"`
-	Begin   string   `json:"begin"`
-}
-
-func newItemJSON(item *store.Item) itemJSON {
-	return itemJSON{
-		item.ID.String(), item.Size, item.Stored.Format(time.RFC3339), item.Source,
-		append([]string{}, item.Aliases...), item.Begin,
-	}
-}
-
 func (l fragmentList) WriteJSON(res *Result) error {
-	return res.out.JSON(res.head("starhost.fragments/1"), members{"fragments": jsontext.List(l.items, newItemJSON), "more": l.more})
+	return res.out.JSON(res.head("starhost.fragments/1"), members{"fragments": append([]store.Item{}, l.items...), "more": l.more})
 }
 
 func (f shownFragment) WriteText(res *Result) {

@@ -80,20 +80,15 @@ that starhost cannot write an answer, or that this line has a mistake and no eve
 docs/agents.md.`,
 		Example: `  starhost hook claude-code --print-config
   starhost hook picoclaw --fail-closed plugins/policy --print-config`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("hook: got no agent, want one of %s", strings.Join(agentNames(), ", "))
-			}
-			return nil
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.res.hook = &f
 			f.isOpen = cmd.Flags().Changed("fail-closed") && !f.failClosed
-			agent, paths := hook.AgentOf(args[0]), args[1:]
-			switch {
-			case agent == nil:
-				return unknownAgent("hook", args[0])
-			case f.printConfig:
+			agent, err := agentArgument("hook", args)
+			if err != nil {
+				return err
+			}
+			paths := args[1:]
+			if f.printConfig {
 				return printHookConfig(p.env, &p.res, cmd, &f, agent, paths)
 			}
 			f.answering = true
