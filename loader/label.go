@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/fragments"
@@ -196,14 +198,23 @@ type rootFile struct {
 	name, real string
 }
 
-// loadWord is in the text of each file that loads another one, because a name cannot be written with escapes.
-var loadWord = []byte("load")
+// mayLoad reports whether a text can have a load statement: whether one of its words ends with "load". A name
+// cannot be written with escapes.
+func mayLoad(src []byte) bool {
+	for found := true; found; {
+		_, src, found = bytes.Cut(src, []byte("load"))
+		if r, _ := utf8.DecodeRune(src); found && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return true
+		}
+	}
+	return false
+}
 
 // labelsOf returns the labels in the load statements of a file. It returns none for a file with a syntax
 // error, because evaluating that file fails anyway.
 func labelsOf(name string, src []byte) []string {
 	words, err := vocabulary()
-	if err != nil || !bytes.Contains(src, loadWord) {
+	if err != nil || !mayLoad(src) {
 		return nil
 	}
 	f, err := words.WithLimits(starlark.Limits{Source: int64(len(src))}).Parse(name, src)
@@ -215,8 +226,12 @@ func labelsOf(name string, src []byte) []string {
 
 // rootFiles returns the files below the project's root that the files of a plugin or library load by //,
 // directly or through other files. Trust pins these files, and plugins may not write them.
-func (s *Source) rootFiles(root string) (all []rootFile) {
-	if root == "" || s.Main != "" && !s.mentionsRoot() {
+func (s *Source) rootFiles() (all []rootFile) {
+	if s.Main != "" && !s.mentionsRoot() {
+		return nil
+	}
+	root := projectRoot(s.folderPath())
+	if root == "" {
 		return nil
 	}
 	files := NewLibrary("", Path{Real: root}, s.maxSource)
@@ -259,7 +274,7 @@ func (s *Source) rootFiles(root string) (all []rootFile) {
 // need no parsing here.
 func (s *Source) mentionsRoot() bool {
 	f, err := s.file(s.Main)
-	return err == nil && bytes.Contains(f.bytes, loadWord)
+	return err == nil && mayLoad(f.bytes)
 }
 
 // realPath returns the absolute path of the file that positions call name.

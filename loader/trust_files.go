@@ -37,7 +37,7 @@ func (l *layer) trustedContent() (t *tally, unpinned []string, err error) {
 		}
 	}
 	for _, s := range sources {
-		for _, file := range s.rootFiles(projectRoot(s.folderPath())) {
+		for _, file := range s.rootFiles() {
 			if f, err := file.source.file(file.name); err == nil && isInside(t.folder, file.real) {
 				t.add(file.real, f.sum)
 			}

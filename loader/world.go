@@ -116,7 +116,7 @@ func (l *loadRun) protectRootFiles(read []evaluation) {
 		if read[i].file == nil || s.Managed {
 			continue
 		}
-		for _, file := range s.rootFiles(projectRoot(s.folderPath())) {
+		for _, file := range s.rootFiles() {
 			if rel, in := below(l.workspaceFolder, resolveLinks(file.real)); in {
 				l.World.Protected = append(l.World.Protected, filepath.ToSlash(rel))
 			}

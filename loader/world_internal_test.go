@@ -111,3 +111,16 @@ func TestProtectedBroken(t *testing.T) {
 		t.Errorf("protected (-want +got):\n%s", diff)
 	}
 }
+
+// TestMayLoad checks that no form of a load statement is overlooked, because trust pins the files that it names.
+func TestMayLoad(t *testing.T) {
+	for src, want := range map[string]bool{
+		"load(\"//x.star\", \"x\")": true, "x = 1; load (\"x.star\", \"x\")": true, "load\t(": true, "load\\\n(": true,
+		"loader = 1\nload(\"a\", \"b\")": true, "upload(": true, "x.load": true,
+		"": false, "x = 1": false, "loader(": false, "register_fragment_loader(\"x\", f)": false, "load_1(": false, "loadé(": false,
+	} {
+		if got := mayLoad([]byte(src)); got != want {
+			t.Errorf("mayLoad(%q): got %v, want %v", src, got, want)
+		}
+	}
+}
