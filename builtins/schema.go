@@ -136,18 +136,22 @@ type shape struct {
 	properties map[string]*shape
 }
 
+// shapeOf returns the shape of a schema, or nil if the schema has no integers.
 func shapeOf(schema starlark.Value) *shape {
 	if _, ok := schema.(starlark.Mapping); !ok {
 		return nil
 	}
+	s := shape{dictMember(schema, "type") == starlark.String("integer"), shapeOf(dictMember(schema, "items")), map[string]*shape{}}
 	properties := dictMember(schema, "properties")
-	names := stringKeys(properties)
-	s := &shape{integer: dictMember(schema, "type") == starlark.String("integer"), items: shapeOf(dictMember(schema, "items"))}
-	s.properties = make(map[string]*shape, len(names))
-	for _, name := range names {
-		s.properties[name] = shapeOf(dictMember(properties, name))
+	for _, name := range stringKeys(properties) {
+		if p := shapeOf(dictMember(properties, name)); p != nil {
+			s.properties[name] = p
+		}
 	}
-	return s
+	if !s.integer && s.items == nil && len(s.properties) == 0 {
+		return nil
+	}
+	return &s
 }
 
 func (s *shape) property(name string) *shape {
@@ -205,9 +209,13 @@ func deriveProperties(sig *signature, enum *starlark.Dict) ([]property, error) {
 			return nil, fmt.Errorf("the docstring's Args: %s is no parameter of %s%s", errtext.Quote(d.name), sig.fn.Name(), near.DidYouMean(d.name, paramList(params)))
 		}
 	}
-	for k := range starlark.Elements(enumOrNone(enum)) {
-		if name, _ := starlark.AsString(k); !slices.Contains(paramList(params), name) {
-			return nil, fmt.Errorf("enum: %s is no parameter of %s%s", call.Show(k), sig.fn.Name(), near.DidYouMean(name, paramList(params)))
+	var enums starlark.Value // nil, or enum
+	if enum != nil {
+		enums = enum
+		for k := range starlark.Elements(enum) {
+			if name, _ := starlark.AsString(k); !slices.Contains(paramList(params), name) {
+				return nil, fmt.Errorf("enum: %s is no parameter of %s%s", call.Show(k), sig.fn.Name(), near.DidYouMean(name, paramList(params)))
+			}
 		}
 	}
 	properties := make([]property, len(params))
@@ -216,7 +224,7 @@ func deriveProperties(sig *signature, enum *starlark.Dict) ([]property, error) {
 		if at := slices.IndexFunc(docs, func(d argDoc) bool { return d.name == p.name }); at >= 0 {
 			doc = docs[at]
 		}
-		if values := dictMember(enumOrNone(enum), p.name); values != nil {
+		if values := dictMember(enums, p.name); values != nil {
 			if doc.enum, err = enumValues(values); err != nil {
 				return nil, fmt.Errorf("enum: %s: %w", p.name, err)
 			}
@@ -226,14 +234,6 @@ func deriveProperties(sig *signature, enum *starlark.Dict) ([]property, error) {
 		}
 	}
 	return properties, nil
-}
-
-// enumOrNone returns enum, or an empty dict for nil.
-func enumOrNone(enum *starlark.Dict) *starlark.Dict {
-	if enum == nil {
-		return new(starlark.Dict)
-	}
-	return enum
 }
 
 // enumValues returns the values that a parameter can have. They must be scalars of one type.
