@@ -2,6 +2,7 @@ package starlark
 
 import (
 	"crypto/sha256"
+	"sync"
 
 	"go.starlark.net/syntax"
 
@@ -12,44 +13,52 @@ import (
 // files, so that a process that loads plugins again parses and compiles a file once. It stores no
 // errors and changes no result. The zero value is ready. It is safe for concurrent use.
 type Cache struct {
-	items cache.Cache[cacheKey, any] // a note, or a *compiledProgram
+	files cache.Cache[[sha256.Size]byte, *notes] // by the digest of the dialect, the name and the text
 }
 
-// maxCached is the most bytes of a Cache. An item counts as many bytes as its source, and a program takes up
-// to five times as much memory.
+// maxCached is the most bytes of a Cache. A note counts as many bytes as its source, and a program takes up to
+// five times as much memory.
 const maxCached = 16 << 20
 
-// A cacheKey is everything that an item depends on.
-type cacheKey struct {
-	options syntax.FileOptions
-	file    [sha256.Size]byte // digest of the name and the text
-	kind    string            // the kind of a note, or "program"
-	names   string            // the names that a program sees
+// notes are what was found out about a file: its programs, and the results of [File.Note].
+type notes struct {
+	mu   sync.Mutex // also locks the tree of the file
+	list []note
 }
 
-// item returns the item with a key, or else what make returns. size is the length of the source in bytes.
-func (c *Cache) item(key cacheKey, size int, make func() (any, error)) (any, error) {
-	if item, ok := c.items.Get(key); ok {
-		return item, nil
+type note struct {
+	kind  string
+	names string // the defined names that a program sees
+	value any
+}
+
+// maxNotes is the most notes of a file. The oldest ones go.
+const maxNotes = 8
+
+// note returns the note of a kind, or else what find returns for the syntax tree. It stores no errors.
+func (f *File) note(kind, names string, find func(*syntax.File) (any, error)) (any, error) {
+	f.notes.mu.Lock()
+	defer f.notes.mu.Unlock()
+	for _, note := range f.notes.list {
+		if note.kind == kind && note.names == names {
+			return note.value, nil
+		}
 	}
-	item, err := make()
+	tree, err := f.parseTree()
 	if err != nil {
 		return nil, err
 	}
-	return c.items.Add(key, item, size, maxCached), nil
+	value, err := find(tree)
+	if err != nil {
+		return nil, err
+	}
+	f.notes.list = append(f.notes.list[max(0, len(f.notes.list)+1-maxNotes):], note{kind, names, value})
+	return value, nil
 }
 
 // Note returns what find returns for the syntax tree of the file. The cache stores one result for each file
 // and kind. So find must depend on the name and the text of the file alone, and each function find needs a
 // kind of its own. The cache stores no errors. No caller may change the result.
 func (f *File) Note(kind string, find func(*syntax.File) (any, error)) (any, error) {
-	return f.cache.item(f.key(kind, ""), len(f.src), func() (any, error) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		tree, err := f.parseTree()
-		if err != nil {
-			return nil, err
-		}
-		return find(tree)
-	})
+	return f.note(kind, "", find)
 }

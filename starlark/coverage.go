@@ -62,12 +62,8 @@ func (c *Coverage) Report() []FileCoverage {
 // AddFile adds a file to the report that perhaps no run executes. Its path is the one that
 // [Exec.CoveragePath] returns for it. Existing counts under the path stay.
 func (c *Coverage) AddFile(path string, f *File) error {
-	tree, err := f.takeTree()
-	if err != nil {
-		return err
-	}
 	s := &probeSites{}
-	if err := rewrite(tree, func(string) bool { return true }, s); err != nil {
+	if err := rewrite(f.Syntax(), func(string) bool { return true }, s); err != nil {
 		return err
 	}
 	c.countersOf(path, string(f.src), s)

@@ -1,7 +1,6 @@
 package starlark
 
 import (
-	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
 
@@ -45,13 +44,6 @@ type branchSite struct{ line, col, yes, no int }
 func (s *probeSites) counter() int {
 	s.counters++
 	return s.counters
-}
-
-// instrument compiles f with probes, and returns their sites.
-func (s *Sandbox) instrument(f *File, extra starlark.StringDict) (*starlark.Program, []string, *probeSites, error) {
-	sites := &probeSites{}
-	program, uses, err := s.compile(f, extra, sites)
-	return program, uses, sites, err
 }
 
 // isCounted reports whether a statement counts as a line. Strings and pass statements do not.

@@ -99,7 +99,7 @@ func (s *Sandbox) parseExpr(expr string) (*File, error) {
 // names and names.
 func (w *worker) evalExpr(f *File, names starlark.StringDict) (_ string, err error) {
 	defer w.recoverPanic(&err)
-	program, _, err := w.sandbox.compile(f, names, nil)
+	program, _, err := w.sandbox.compile(f.tree, names, nil)
 	if err != nil {
 		return "", err
 	}

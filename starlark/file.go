@@ -20,22 +20,20 @@ type File struct {
 	src     []byte // normalised: line ends are "\n", without a byte order mark
 	first   string // statements on line 0, which is no part of the script
 	options syntax.FileOptions
-	digest  [sha256.Size]byte // of first, the name and the text
-	cache   *Cache
-
-	mu   sync.Mutex
-	tree *syntax.File // nil before the first use, and after takeTree
+	notes   *notes
+	tree    *syntax.File // nil before the first use, and after it was changed
 }
-
-// key returns the key of an item of the file in its cache.
-func (f *File) key(kind, names string) cacheKey { return cacheKey{f.options, f.digest, kind, names} }
 
 // Name returns the name that positions show.
 func (f *File) Name() string { return f.name }
 
-// Syntax returns the tree of the file before the rewriter. The caller may change it.
+// Syntax returns the tree of the file before the rewriter. The caller may change it. The file drops the tree,
+// because most files run once and are not read again.
 func (f *File) Syntax() *syntax.File {
-	tree, _ := f.takeTree() // Parse found no error
+	f.notes.mu.Lock()
+	defer f.notes.mu.Unlock()
+	tree, _ := f.parseTree() // Parse found no error
+	f.tree = nil
 	return tree
 }
 
@@ -70,8 +68,15 @@ func (s *Sandbox) parse(first, name string, src []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.first, f.cache = first, s.cache
-	f.digest = sha256.Sum256(slices.Concat([]byte(first+"\x00"+name+"\x00"), f.src))
+	f.first = first
+	h := sha256.New()
+	fmt.Fprintf(h, "%v\x00%s\x00%s\x00%s", f.options, first, name, f.src)
+	key := [sha256.Size]byte(h.Sum(nil))
+	kept, ok := s.cache.files.Get(key)
+	if !ok {
+		kept = s.cache.files.Add(key, f.notes, 4*len(f.src), maxCached) // few files have more than four notes
+	}
+	f.notes = kept
 	_, err = f.Note("syntax", func(*syntax.File) (any, error) { return nil, nil }) // it fails on a syntax error
 	return f, err
 }
@@ -82,7 +87,7 @@ func (s *Sandbox) parseUncached(name string, src []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = f.readTree()
+	_, err = f.parseTree()
 	return f, err
 }
 
@@ -96,27 +101,10 @@ func (s *Sandbox) newFile(name string, src []byte) (*File, error) {
 		return nil, err
 	}
 	s.sources.add(name, text)
-	return &File{name: name, src: text, options: s.dialect, cache: &Cache{}}, nil
+	return &File{name: name, src: text, options: s.dialect, notes: new(notes)}, nil
 }
 
-// readTree returns the tree of the file. The caller must not change it.
-func (f *File) readTree() (*syntax.File, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.parseTree()
-}
-
-// takeTree returns the tree of the file to a caller that changes it. The file drops the tree,
-// because most files run once and are not read again.
-func (f *File) takeTree() (*syntax.File, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	tree, err := f.parseTree()
-	f.tree = nil
-	return tree, err
-}
-
-// parseTree parses the file if it has no tree. The caller locks f.mu.
+// parseTree parses the file if it has no tree. The caller locks f.notes.mu.
 func (f *File) parseTree() (_ *syntax.File, err error) {
 	defer recoverPanicAt(&err, Pos{File: f.name})
 	if f.tree != nil {
@@ -174,17 +162,13 @@ func posAt(name string, src []byte, i int) Pos {
 	return Pos{File: name, Line: 1 + bytes.Count(src[:i], []byte("\n")), Col: 1 + utf8.RuneCount(line)}
 }
 
-// compile returns the guarded program of f, and the predeclared names that it uses. The file sees
+// compile returns the guarded program of a file, and the predeclared names that it uses. The file sees
 // the names of the language, the defined names and extra. If sites is not nil, the program has
-// probes.
+// probes. compile changes the tree.
 func (s *Sandbox) compile(
-	f *File, extra starlark.StringDict, sites *probeSites,
+	tree *syntax.File, extra starlark.StringDict, sites *probeSites,
 ) (_ *starlark.Program, uses []string, err error) {
 	hosted := func(name string) bool { return s.definedNames[name] || extra.Has(name) }
-	tree, err := f.takeTree()
-	if err != nil {
-		return nil, nil, err
-	}
 	if err := rewrite(tree, hosted, sites); err != nil {
 		return nil, nil, err
 	}

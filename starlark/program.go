@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 )
 
 // A compiledProgram is the program of a file.
@@ -34,33 +35,29 @@ func (p *compiledProgram) env(base, extra, probes starlark.StringDict) starlark.
 	return env
 }
 
-// Prepare compiles f for a later Run whose environment has these names. It ignores errors, because
-// the Run reports them.
-func (s *Sandbox) Prepare(f *File, names ...string) {
+// Prepare compiles f for a later Run whose environment has one name. It ignores errors, because the Run
+// reports them.
+func (s *Sandbox) Prepare(f *File, name string) {
 	var err error
 	defer recoverPanicAt(&err, Pos{File: f.name})
-	extra := starlark.StringDict{}
-	for _, name := range names {
-		extra[name] = starlark.None
-	}
-	_, err = s.program(f, extra, s.coverage != nil)
+	_, err = s.program(f, starlark.StringDict{name: starlark.None}, s.coverage != nil)
 }
 
 // program returns the program of f for the defined names and those of extra. If covered is true,
 // the program has probes.
 func (s *Sandbox) program(f *File, extra starlark.StringDict, covered bool) (*compiledProgram, error) {
-	names := s.namesKey() + " " + strings.Join(extra.Keys(), " ")
+	kind := "program " + strings.Join(extra.Keys(), " ")
 	if covered {
-		names += " covered"
+		kind += " covered"
 	}
-	item, err := f.cache.item(f.key("program", names), len(f.src), func() (any, error) {
+	item, err := f.note(kind, s.namesKey(), func(tree *syntax.File) (any, error) {
+		f.tree = nil // compile changes it
 		var p compiledProgram
-		var err error
 		if covered {
-			p.Program, p.uses, p.sites, err = s.instrument(f, extra)
-		} else {
-			p.Program, p.uses, err = s.compile(f, extra, nil)
+			p.sites = &probeSites{}
 		}
+		var err error
+		p.Program, p.uses, err = s.compile(tree, extra, p.sites)
 		return &p, err
 	})
 	if err != nil {

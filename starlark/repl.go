@@ -207,7 +207,7 @@ func (w *worker) runInput(r *REPL, f *File) (_ string, err error) {
 	}
 	f, names := r.bindNames(f)
 	listNames(f.tree, names)
-	program, _, err := w.sandbox.compile(f, names, nil)
+	program, _, err := w.sandbox.compile(f.tree, names, nil)
 	if err != nil {
 		return "", err
 	}

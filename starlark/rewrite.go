@@ -20,7 +20,6 @@ func rewrite(f *syntax.File, predeclared func(name string) bool, sites *probeSit
 	bound := starnames.Bound(f)
 	r := &rewriter{
 		isShadowed:      func(name string) bool { return bound[name] || predeclared(name) },
-		helperGlobals:   map[string]string{},
 		assignedGlobals: map[string]bool{},
 		topLevelControl: f.Options.TopLevelControl,
 		sites:           sites,
@@ -41,9 +40,8 @@ type rewriter struct {
 	functionDepth   int             // number of functions around the current statement
 	assignedGlobals map[string]bool // names that top-level statements have assigned
 
-	helperGlobals map[string]string // globals of the helpers, by the names of the helpers
-	helperOrder   []string          // names of the helpers in the order of their first use
-	err           error             // the first error
+	helpers []string // names of the helpers that the file uses, in the order of their first use
+	err     error    // the first error
 
 	sites *probeSites // places of probes; nil without coverage
 }
@@ -55,26 +53,26 @@ const largeBody = 256
 // bindHelpers assigns the helpers that the file uses to globals, at the start of the file. The
 // interpreter reads a global from an array, but a predeclared name from a map.
 func (r *rewriter) bindHelpers(stmts []syntax.Stmt) []syntax.Stmt {
-	if len(r.helperOrder) == 0 {
+	if len(r.helpers) == 0 {
 		return stmts
 	}
 	pos := syntax.Start(stmts[0])
-	head := make([]syntax.Stmt, 0, len(r.helperOrder)+len(stmts))
-	for _, name := range r.helperOrder {
-		head = append(head, assign(pos, ident(pos, r.helperGlobals[name]), ident(pos, name)))
+	head := make([]syntax.Stmt, 0, len(r.helpers)+len(stmts))
+	for _, name := range r.helpers {
+		head = append(head, assign(pos, ident(pos, helperGlobal+name), ident(pos, name)))
 	}
 	return append(head, stmts...)
 }
 
+// helperGlobal is the start of the name of a helper's global.
+const helperGlobal = "$g"
+
 // useHelper returns the global of a helper, and records that the file needs it.
 func (r *rewriter) useHelper(pos syntax.Position, name string) *syntax.Ident {
-	global, ok := r.helperGlobals[name]
-	if !ok {
-		global = "$g" + name
-		r.helperGlobals[name] = global
-		r.helperOrder = append(r.helperOrder, name)
+	if !slices.Contains(r.helpers, name) {
+		r.helpers = append(r.helpers, name)
 	}
-	return ident(pos, global)
+	return ident(pos, helperGlobal+name)
 }
 
 // callHelper returns a call of a helper.
