@@ -17,7 +17,7 @@ var sizes = map[string]int{
 	"agents/install":   3040,
 	"agents/trace":     1680,
 	"bench":            1820, // 260 of them measure growth, memory, and the guard that users run
-	"builtins":         8040,
+	"builtins":         8045,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4480,
 	"cmd/starhost":     9860,
@@ -33,7 +33,7 @@ var sizes = map[string]int{
 	"guard":            2080, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5620, // 25 of them read a rendering piece by piece, in place of a list in each prompt
 	"internal":         4160, // 25 of them write XML, in place of a library, and 42 are one cache in place of four, and 8 replace an item of the cache, in place of 70 in serve and store
-	"loader":           6495,
+	"loader":           6510,
 	"measure":          420,
 	"model":            2270,
 	"report":           2170,
@@ -51,7 +51,7 @@ var sizes = map[string]int{
 	"serve/proxy":      3440,
 	"serve/ui":         920,
 	"shell":            5855, // 150 of them are rows about the flags of programs, 280 judge one-line programs, and 280 what a trusted runner reads
-	"starlark":         7235,
+	"starlark":         7215,
 	"store":            1610,
 }
 
