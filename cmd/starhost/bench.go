@@ -26,8 +26,9 @@ type benchFlags struct {
 func (p *program) benchCommand() *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
-		Use:   "bench [PATH...]",
-		Short: "Measure what plugins cost",
+		Use:         "bench [PATH...]",
+		Annotations: formats("pretty json gobench"),
+		Short:       "Measure what plugins cost",
 		Long: `Measure what plugins cost: loading all of them, each hook, the loader of each
 reference, merging the loaded fragments, and a whole prompt. Steps and bytes are the
 charges of evaluation, equal on all machines; times are this machine's.

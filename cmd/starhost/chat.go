@@ -41,8 +41,9 @@ type chatFlags struct {
 func (p *program) chatCommand() *cobra.Command {
 	var f chatFlags
 	cmd := &cobra.Command{
-		Use:   "chat [PATH...]",
-		Short: "Talk to a model at a prompt",
+		Use:         "chat [PATH...]",
+		Annotations: formats("text"),
+		Short:       "Talk to a model at a prompt",
 		Long: `Talk to a model at a prompt. Each line is a message, and the tools that the model
 calls run as in starhost run, in one session.
 

@@ -26,8 +26,9 @@ type checkFlags struct {
 func (p *program) checkCommand() *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
-		Use:   "check [PATH...]",
-		Short: "Find mistakes in plugins and in what the config makes of them",
+		Use:         "check [PATH...]",
+		Annotations: formats("pretty json github"),
+		Short:       "Find mistakes in plugins and in what the config makes of them",
 		Long: `Find mistakes: load the plugins, and look at what they register and at what the
 config gives them. Errors keep a plugin from working. Warnings are about hooks that
 match no tool, guards that the config does not require, permissions that only one

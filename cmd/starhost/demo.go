@@ -33,8 +33,9 @@ var demos = []struct {
 
 func (p *program) demoCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "demo",
-		Short: "Run the sample plugins that starhost contains",
+		Use:         "demo",
+		Annotations: formats("pretty"),
+		Short:       "Run the sample plugins that starhost contains",
 		Long: `Run the sample plugins that starhost contains: print some commands with their results. The
 plugins lie in a temporary folder while they run. The demo reads no config but the managed one,
 and writes nothing into the current folder or your home.`,

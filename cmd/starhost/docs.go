@@ -23,8 +23,9 @@ import (
 
 func (p *program) docsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "docs [NAME|CODE|WORD]",
-		Short: "Explain a builtin, an event, a permission, a config key or an error code",
+		Use:         "docs [NAME|CODE|WORD]",
+		Annotations: formats("pretty json md pyi"),
+		Short:       "Explain a builtin, an event, a permission, a config key or an error code",
 		Long: `Explain a builtin, an event, a module, a kind of permission, a config key, an error
 code, golden cases (docs golden, docs effects.jsonl), or a word as docs trust, docs image,
 docs uninstall; without a name, list them all.

@@ -46,8 +46,9 @@ func (f *evalFlags) wantsTurn() bool { return f.requestFlags.wantsTurn() || f.re
 func (p *program) evalCommand() *cobra.Command {
 	var f evalFlags
 	cmd := &cobra.Command{
-		Use:   "eval [PATH...]",
-		Short: "Show the prompt that the model would get",
+		Use:         "eval [PATH...]",
+		Annotations: formats(evalFormats),
+		Short:       "Show the prompt that the model would get",
 		Long: `Show the prompt that the model would get: load the plugins at the paths, assemble
 the prompt, print a report and the prompt. No model is called.
 

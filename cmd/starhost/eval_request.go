@@ -127,7 +127,7 @@ func (f *requestFlags) check() error {
 		return usagef("--param: got no --template that takes it")
 	case (f.args != "" || len(f.argPairs) > 0) && !f.callGiven && !f.fireGiven:
 		return usagef("--arg and --args: got neither --call nor --fire to pass them to")
-	case len(f.fragments) > 0 && !f.wantsTurn() && slices.Contains(formatNames("eval"), f.fragments[0]):
+	case len(f.fragments) > 0 && !f.wantsTurn() && slices.Contains(strings.Fields(evalFormats), f.fragments[0]):
 		return usagef("-f is --fragment: got %q (did you mean -F %s?)", f.fragments[0], f.fragments[0])
 	case !f.wantsTurn() && f.addsToPrompt():
 		return usagef("got no prompt to put them into: --fragment, --sf, --attachment, --system and --tool want -p, -t, -i, --call or --fire beside them (-p \"\" is an empty prompt)")

@@ -10,78 +10,37 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// formats has the values of --format for each command, the command's default first. Help, completion and the
-// check of the flag read this table.
-var formats = []struct{ command, names string }{
-	{"bench", "pretty json gobench"},
-	{"bundle build", "pretty json"},
-	{"bundle diff", "pretty json"},
-	{"bundle show", "pretty json"},
-	{"bundle sign", "pretty json"},
-	{"bundle verify", "pretty json"},
-	{"chat", "text"},
-	{"check", "pretty json github"},
-	{"command", "pretty json"},
-	{"config show", "pretty json"},
-	{"demo", "pretty"},
-	{"docs", "pretty json md pyi"},
-	{"eval", "pretty json text openai responses anthropic"},
-	{"fmt", "pretty json"},
-	{"fragments list", "pretty json"},
-	{"fragments show", "text json"},
-	{"fragments set", "pretty json"},
-	{"fragments remove", "pretty json"},
-	{"fragments loaders", "pretty json"},
-	{"fragments gc", "pretty json"},
-	{"fragments stats", "pretty json"},
-	{"hook doctor", "pretty json"},
-	{"hook install", "pretty json"},
-	{"hook uninstall", "pretty json"},
-	{"list", "pretty json"},
-	{"log", "text json jsonl csv"},
-	{"log show", "pretty json"},
-	{"log gc", "pretty json"},
-	{"lsp", "pretty"},
-	{"new plugin", "pretty json"},
-	{"new guard", "pretty json"},
-	{"repl", "pretty"},
-	{"replay", "pretty json github junit"},
-	{"run", "text json"},
-	{"serve", "pretty"},
-	{"sessions list", "pretty json"},
-	{"sessions show", "pretty json"},
-	{"sessions export", "json"},
-	{"sessions answer", "pretty json"},
-	{"sessions rm", "pretty json"},
-	{"sync", "pretty json"},
-	{"test", "pretty json junit github"},
-	{"trust", "pretty json"},
-	{"ui", "pretty"},
-	{"version", "pretty json"},
-}
+// usualFormats are the values of --format for a command that does not say others by formats. The first one is
+// the default.
+const usualFormats = "pretty json"
 
-// formatNames returns the values of --format that a command accepts, the default first.
-func formatNames(command string) []string {
-	for _, f := range formats {
-		if f.command == command {
-			return strings.Fields(f.names)
-		}
+// evalFormats are those of eval, and of run --dry-run.
+const evalFormats = "pretty json text openai responses anthropic"
+
+// formats returns the annotation of a command that has other values of --format; "" for a command that has no
+// result. Help, completion and the check of the flag read it.
+func formats(names string) map[string]string { return map[string]string{"formats": names} }
+
+// formatNames returns the values of --format that a command accepts, the default first. A command of which
+// only the subcommands do something has none.
+func formatNames(cmd *cobra.Command) []string {
+	names, ok := cmd.Annotations["formats"]
+	if !ok && !cmd.HasSubCommands() {
+		names = usualFormats
 	}
-	return nil
+	return strings.Fields(names)
 }
 
-// chooseFormat returns an error if the command does not have the format of --format. Without the flag, it
-// sets the command's default. A command without formats has no result.
-func (p *program) chooseFormat(command string) error {
-	names := formatNames(command)
+// chooseFormat returns an error if --format is none of the names. Without the flag, it sets the first one. A
+// command without formats has no result.
+func (p *program) chooseFormat(names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
 	return checkChoice("--format", cmp.Or(p.env.format, names[0]), names, &p.env.format)
 }
 
-// These are the ways to write a result. A value implements those for the formats that its command has in the
-// table formats.
+// These are the ways to write a result. A value implements those for the formats that its command has.
 type (
 	textWriter     interface{ WriteText(*Result) }
 	jsonWriter     interface{ WriteJSON(*Result) error }
@@ -130,19 +89,19 @@ func checkChoice(flag, got string, want []string, set *string) error {
 	return nil
 }
 
-// commandName returns the name that the table of formats has for a command.
+// commandName returns the name of a command, without the program's.
 func commandName(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), "starhost ")
 }
 
 // completeFormat returns completions of the value of --format.
 func completeFormat(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return formatNames(commandName(cmd)), cobra.ShellCompDirectiveNoFileComp
+	return formatNames(cmd), cobra.ShellCompDirectiveNoFileComp
 }
 
 // formatUsage returns the help of --format for a command.
 func formatUsage(cmd *cobra.Command) string {
-	names := formatNames(commandName(cmd))
+	names := formatNames(cmd)
 	if len(names) == 0 {
 		return "`FORMAT` of the result: pretty, json, or what the command adds"
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestResultForms checks that starhost can write the result of each command in all formats that the table of
-// formats names for it. A command without a result here prints while it runs.
+// TestResultForms checks that starhost can write the result of each command in all formats that the command
+// has. A command without a result here prints while it runs.
 func TestResultForms(t *testing.T) {
 	results := map[string]any{
 		"bundle build": &bundleReport{}, "bundle diff": &bundleDiff{}, "bundle show": &bundleReport{}, "bundle sign": &bundleReport{},
@@ -21,13 +21,16 @@ func TestResultForms(t *testing.T) {
 		"sync": syncReport{}, "test": testSummary{}, "trust": &trustResult{}, "version": versionText(""),
 	}
 	whileRunning := strings.Fields("chat demo log lsp repl serve ui")
-	for _, f := range formats {
-		command := f.command
+	for _, cmd := range allCommands(new(program).rootCommand(nil)) {
+		command := commandName(cmd)
+		if len(formatNames(cmd)) == 0 {
+			continue
+		}
 		result := results[command]
 		if result == nil && !strings.Contains(strings.Join(whileRunning, " "), command) {
 			t.Errorf("%s has no result here", command)
 		}
-		for _, format := range formatNames(command) {
+		for _, format := range formatNames(cmd) {
 			if result != nil && !hasForm(result, format) {
 				t.Errorf("%s: %T has no form for -F %s", command, result, format)
 			}

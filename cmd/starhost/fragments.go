@@ -108,8 +108,9 @@ func (p *program) fragmentsListCommand() *cobra.Command {
 
 func (p *program) fragmentsShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "show ID|ALIAS",
-		Short: "Print a stored fragment",
+		Use:         "show ID|ALIAS",
+		Annotations: formats("text json"),
+		Short:       "Print a stored fragment",
 		Example: `  starhost fragments show oncall
   starhost fragments show oncall -F json`,
 		Args: wantArguments("an id or alias"),

@@ -13,8 +13,9 @@ import (
 // helpCommand makes the command help. It shows the help of a command, or that of the flags of all commands.
 func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND|flags]",
-		Short: "Help about any command, and about the flags of all commands",
+		Use:         "help [COMMAND|flags]",
+		Annotations: formats(""),
+		Short:       "Help about any command, and about the flags of all commands",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == globalFlags {
 				p.res.printGlobalHelp(root)
@@ -189,7 +190,7 @@ func flagGroups(cmd *cobra.Command) []flagGroup {
 func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	own.AddFlagSet(cmd.LocalFlags())
-	if f := cmd.InheritedFlags().Lookup("format"); f != nil && len(formatNames(commandName(cmd))) > 1 {
+	if f := cmd.InheritedFlags().Lookup("format"); f != nil && len(formatNames(cmd)) > 1 {
 		f.Usage = formatUsage(cmd)
 		own.AddFlag(f)
 	}

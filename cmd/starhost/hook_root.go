@@ -123,8 +123,9 @@ func userHome() string {
 
 func (p *program) hookResetCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "reset SESSION",
-		Short: "Let a session go on that starhost refuses",
+		Use:         "reset SESSION",
+		Annotations: formats(""),
+		Short:       "Let a session go on that starhost refuses",
 		Long: `Let a session of an agent go on without the guards that it had, with the config of another
 folder, or though a call ran otherwise than guards judged it. A session remembers its guards, the
 folder whose config it has, and such a call, so that its calls are refused: the model may change

@@ -39,8 +39,9 @@ type logFlags struct {
 func (p *program) logCommand() *cobra.Command {
 	var f logFlags
 	cmd := &cobra.Command{
-		Use:   "log",
-		Short: "List recorded decisions, show one, and make golden cases of them",
+		Use:         "log",
+		Annotations: formats("text json jsonl csv"),
+		Short:       "List recorded decisions, show one, and make golden cases of them",
 		Long: `List the decisions that hook and serve recorded, the oldest first. The log is in the
 folder that [log] path of the config names, by default starhost/log in XDG_STATE_HOME.
 

@@ -22,8 +22,9 @@ import (
 
 func (p *program) lspCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "lsp",
-		Short: "Help an editor with plugins and golden cases, as a language server",
+		Use:         "lsp",
+		Annotations: formats("pretty"),
+		Short:       "Help an editor with plugins and golden cases, as a language server",
 		Long: `Speak the Language Server Protocol on standard input and output, for an editor
 that starts this command. docs/editors.md says how. The server shows the findings of
 check while you type, explains and completes names, goes to definitions, renames

@@ -7,8 +7,8 @@
 // folder golden/cli has them.
 //
 // A command gets an Env, which nothing changes after the flags, and fills a Result: see env.go. The
-// function describe turns every kind of error into its exit code, text and JSON. The table in
-// format.go names the formats of -F; a result has a method for each.
+// function describe turns every kind of error into its exit code, text and JSON. A command
+// says by formats which formats of -F it has; a result has a method for each.
 package main
 
 import (

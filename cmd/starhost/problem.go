@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/report"
@@ -26,7 +27,7 @@ func (e *panicError) Error() string {
 func describe(err error) report.Problem {
 	p := report.Describe(err, asOwnPanic, asEndpoint, asWaiting)
 	e, unknown := errors.AsType[*host.UnknownRefError](err)
-	if unknown && p.Code == "E0702" && e.Near == "" && slices.Contains(formatNames("eval"), e.Ref) {
+	if unknown && p.Code == "E0702" && e.Near == "" && slices.Contains(strings.Fields(evalFormats), e.Ref) {
 		p.Help = "did you mean -F " + e.Ref + "? -f is --fragment"
 	}
 	return p

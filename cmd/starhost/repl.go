@@ -41,8 +41,9 @@ type replFlags struct {
 func (p *program) replCommand() *cobra.Command {
 	var f replFlags
 	cmd := &cobra.Command{
-		Use:   "repl [PATH...]",
-		Short: "Try plugins at a prompt",
+		Use:         "repl [PATH...]",
+		Annotations: formats("pretty"),
+		Short:       "Try plugins at a prompt",
 		Long: `Try plugins at a prompt: load those at the paths, and evaluate each line that you
 type, under the limits. A line can use everything that a plugin's file can use, all
 steps of a golden case (prompt, call_tool, fire and the others), the names at the top

@@ -40,8 +40,9 @@ type replayFlags struct {
 func (p *program) replayCommand() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
-		Use:   "replay [PATH...]",
-		Short: "Show what plugins would have decided about the events of the decision log",
+		Use:         "replay [PATH...]",
+		Annotations: formats("pretty json github junit"),
+		Short:       "Show what plugins would have decided about the events of the decision log",
 		Long: `Fire the events of the decision log again, with the plugins at PATH or those of the
 config, and compare their decisions with the recorded ones. The record answers the
 plugins' effects: no request leaves, no program runs and no file is written. If a record

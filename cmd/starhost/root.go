@@ -98,6 +98,7 @@ func (p *program) rootCommand(args []string) *cobra.Command {
 func (p *program) emptyCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "starhost",
+		Annotations:   formats(""),
 		Short:         "Plugins that decide what a language model reads, and what it may do",
 		Args:          refuseArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -133,11 +134,11 @@ func (p *program) emptyCommand() *cobra.Command {
 		if cmd.RunE != nil { // cobra only parses
 			p.chosen, cmd.RunE = cmd.RunE, func(*cobra.Command, []string) error { return nil }
 		}
-		command := commandName(cmd)
-		if dry := cmd.Flags().Lookup("dry-run"); command == "run" && dry.Changed {
-			command = "eval"
+		names := formatNames(cmd)
+		if dry := cmd.Flags().Lookup("dry-run"); commandName(cmd) == "run" && dry.Changed {
+			names = strings.Fields(evalFormats)
 		}
-		return p.chooseFormat(command)
+		return p.chooseFormat(names)
 	}
 	if err := root.RegisterFlagCompletionFunc("format", completeFormat); err != nil {
 		panic(err) // not reached: the flag exists
@@ -330,6 +331,7 @@ func (p *program) finishCompletion(root *cobra.Command) {
 		cmd.Args, cmd.RunE = refuseSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		cmd.Example = shell("bash") + " > starhost.bash\n" + shell("fish") + " > starhost.fish"
 		for _, sub := range cmd.Commands() {
+			sub.Annotations = formats("")
 			sub.Example = shell(sub.Name()) + " > starhost." + sub.Name() + "\n" + shell(sub.Name()) + " --no-descriptions"
 		}
 	}

@@ -33,8 +33,9 @@ type runFlags struct {
 func (p *program) modelRunCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run [PATH...] -p PROMPT",
-		Short: "Ask a model, and run the tools that it calls",
+		Use:         "run [PATH...] -p PROMPT",
+		Annotations: formats("text json"),
+		Short:       "Ask a model, and run the tools that it calls",
 		Long: `Ask a model, and run the tools that it calls, with the hooks and approvals of the
 plugins at the paths, up to the final answer. The paths are those of eval.
 

@@ -58,8 +58,9 @@ func (f *serveFlags) decides() bool { return f.hooks != "" || f.guardrail != "" 
 func (p *program) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve [PATH...] --mcp stdio|ADDR --hooks ADDR --guardrail ADDR --proxy ADDR --tools ADDR",
-		Short: "Serve plugins to MCP clients, agents, gateways and clients of models",
+		Use:         "serve [PATH...] --mcp stdio|ADDR --hooks ADDR --guardrail ADDR --proxy ADDR --tools ADDR",
+		Annotations: formats("pretty"),
+		Short:       "Serve plugins to MCP clients, agents, gateways and clients of models",
 		Long: `Serve plugins to other programs; each flag is one server. An ADDR is as 127.0.0.1:8080.
 docs/servers.md describes the servers.
 

@@ -225,8 +225,9 @@ type exportedSession storedSession
 
 func (p *program) sessionsExportCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "export ID",
-		Short: "Print everything that is stored of a session, as JSON",
+		Use:         "export ID",
+		Annotations: formats("json"),
+		Short:       "Print everything that is stored of a session, as JSON",
 		Example: `  starhost sessions export mine
   starhost sessions export mine -o mine.json`,
 		Args: wantArguments("a session's id"),

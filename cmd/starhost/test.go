@@ -35,8 +35,9 @@ type testFlags struct {
 func (p *program) testCommand() *cobra.Command {
 	var f testFlags
 	cmd := &cobra.Command{
-		Use:   "test [PATH...]",
-		Short: "Run the golden cases of plugins",
+		Use:         "test [PATH...]",
+		Annotations: formats("pretty json junit github"),
+		Short:       "Run the golden cases of plugins",
 		Long: `Run the golden cases of plugins, each twice: the files NAME/golden/*.txtar of a
 plugin folder NAME, golden/NAME_*.txtar beside NAME.star. PATH::CASE is one case,
 PATH::CASE/ROW one row of it.

@@ -37,8 +37,9 @@ type uiFlags struct {
 func (p *program) uiCommand() *cobra.Command {
 	var f uiFlags
 	cmd := &cobra.Command{
-		Use:   "ui [PATH...]",
-		Short: "Show prompts, decisions, the log and sessions on a page",
+		Use:         "ui [PATH...]",
+		Annotations: formats("pretty"),
+		Short:       "Show prompts, decisions, the log and sessions on a page",
 		Long: `Show on a page in the browser what plugins do: the prompt with the source of each block,
 what handlers decide about an event, a form for each tool, the decision log with its
 counts, stored sessions, and the plugins with their mistakes.
