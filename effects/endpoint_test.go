@@ -1,6 +1,7 @@
 package effects_test
 
 import (
+	"encoding/base64"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,6 +73,14 @@ func TestRedactJSON(t *testing.T) {
 	got := string(w.RedactJSON([]byte(`{"a":"is hunter\"2hunter","b":[1,"x"]}`)))
 	if diff := cmp.Diff(`{"a":"is <secret TOKEN>","b":[1,"x"]}`, got); diff != "" {
 		t.Errorf("RedactJSON (-want +got):\n%s", diff)
+	}
+	blob := `{"base64":"` + base64.StdEncoding.EncodeToString([]byte("\xff is hunter\"2hunter")) + `"}`
+	want := `{"base64":"` + base64.StdEncoding.EncodeToString([]byte("\xff is <secret TOKEN>")) + `"}`
+	if got := string(w.RedactJSON([]byte(blob))); got != want {
+		t.Errorf("RedactJSON of bytes: got %s, want %s", got, want)
+	}
+	if got := string(w.RedactJSON([]byte(`{"base64":"hunter\"2hunter"}`))); got != `{"base64":"<secret TOKEN>"}` {
+		t.Errorf("RedactJSON of a text that is no base64: got %s", got)
 	}
 	if got := string((&effects.World{}).RedactJSON([]byte(`{"a":1}`))); got != `{"a":1}` {
 		t.Errorf("without secrets: got %s", got)

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
@@ -196,7 +197,12 @@ func (s *Secrets) redactJSON(text []byte) []byte {
 			end++
 		}
 		b = append(b, rest[:start]...)
-		b = append(b, s.redactString(rest[start:end+1])...)
+		var data []byte // of a blob: a name of a secret is no base64
+		if quoted := rest[start : end+1]; bytes.HasSuffix(b, []byte(`{"base64":`)) && json.Unmarshal(quoted, &data) == nil {
+			b = append(b, jsontext.EncodeOrNull([]byte(s.Redact(string(data))))...)
+		} else {
+			b = append(b, s.redactString(quoted)...)
+		}
 		rest = rest[end+1:]
 	}
 	return b

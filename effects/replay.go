@@ -48,7 +48,7 @@ type DivergenceError struct {
 }
 
 func (e *DivergenceError) Error() string {
-	return fmt.Sprintf("replay: lane %s of %s: effect %d: got %s, want %s as recorded", e.Lane, e.Plugin, e.Number, e.Got, e.Want)
+	return fmt.Sprintf("replay: lane %s of %s: effect %d: got %s, want %s as recorded", errtext.Clip(e.Lane), errtext.Clip(e.Plugin), e.Number, e.Got, e.Want)
 }
 
 // Code returns "E0516", which [Codes] explains.
@@ -93,7 +93,7 @@ func (p *Replay) answer(path, plugin string, c effectCall) (RecordedEffect, bool
 		}
 		want = describe(e.Kind, e.Request)
 		if e.Plugin != plugin {
-			want += " of " + e.Plugin
+			want += " of " + errtext.Clip(e.Plugin)
 		}
 	}
 	p.divergence = &DivergenceError{

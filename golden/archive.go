@@ -56,7 +56,7 @@ func parseArchive(src []byte) (archive, error) {
 			f.Name, f.Data, err = decodeSection(f)
 		}
 		if err == nil && !a.add(f) {
-			err = fmt.Errorf("section %q is there twice", f.Name)
+			err = errtext.Errorf("section %q is there twice", f.Name)
 		}
 		if err != nil {
 			return archive{}, &sectionError{index: i + 1, err: err}
@@ -98,7 +98,7 @@ func inSection(name string, line int, err error) error {
 
 // errNoScript is the error of a case without steps whose plugins load. A case without steps expects that they
 // do not load.
-var errNoScript = fmt.Errorf("no section %q: it says what to do, as prompt(\"hello\"); a case without it wants that its plugins do not load",
+var errNoScript = errtext.Errorf("no section %q: it says what to do, as prompt(\"hello\"); a case without it wants that its plugins do not load",
 	scriptSection)
 
 // add adds a section, and reports whether the archive did not have it yet.
@@ -156,7 +156,7 @@ func decodeSection(f txtar.File) (name string, data []byte, err error) {
 		return name, unescapeMarkers(f.Data), nil
 	}
 	if data, err = base64.StdEncoding.DecodeString(string(f.Data)); err != nil {
-		return "", nil, fmt.Errorf("section %q: %w", f.Name, err)
+		return "", nil, errtext.Errorf("section %q: %w", f.Name, err)
 	}
 	return name, data, nil
 }
@@ -166,10 +166,10 @@ func checkSection(name string) error {
 	switch {
 	case nested && isSection(folderSection, dir):
 		if !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") {
-			return fmt.Errorf("section %q: want a path inside %s/, with a slash between names and no dots alone", name, dir)
+			return errtext.Errorf("section %q: want a path inside %s/, with a slash between names and no dots alone", name, dir)
 		}
 		if row := name[len(dir)+1:]; dir == wantSection && !isRowName(row) {
-			return fmt.Errorf("section %q: want %s/ROW, where ROW is %s", errtext.Clip(name), wantSection, rowNameRule)
+			return errtext.Errorf("section %q: want %s/ROW, where ROW is %s", errtext.Clip(name), wantSection, rowNameRule)
 		}
 		return nil
 	case isSection(fileSection, name):
@@ -186,7 +186,7 @@ func checkSection(name string) error {
 	} else if found := near.Name(dir, folders); nested && found != "" {
 		hint = near.Hint(found + "/")
 	}
-	return fmt.Errorf("unknown section %q%s, want one of %s", name, hint, strings.Join(all, ", "))
+	return errtext.Errorf("unknown section %q%s, want one of %s", name, hint, strings.Join(all, ", "))
 }
 
 // isSection reports whether a section of a kind has the name, or the folder if it is a folder.
@@ -215,10 +215,10 @@ func (a *archive) env() (map[string]string, error) {
 		}
 		name, value, ok := strings.Cut(line, "=")
 		if !ok || !isVariable(name) {
-			return nil, inSection(envSection, i+1, fmt.Errorf("%s:%d: got %q, want NAME=VALUE", envSection, i+1, line))
+			return nil, inSection(envSection, i+1, errtext.Errorf("%s:%d: got %q, want NAME=VALUE", envSection, i+1, line))
 		}
 		if _, twice := vars[name]; twice {
-			return nil, inSection(envSection, i+1, fmt.Errorf("%s:%d: %s is there twice", envSection, i+1, name))
+			return nil, inSection(envSection, i+1, errtext.Errorf("%s:%d: %s is there twice", envSection, i+1, name))
 		}
 		vars[name] = value
 	}
@@ -232,7 +232,7 @@ func (a *archive) now() (time.Time, error) {
 	}
 	now, err := timetext.Parse(strings.TrimSpace(string(a.text(nowSection))))
 	if err != nil {
-		return now, inSection(nowSection, 1, fmt.Errorf("%s: %w", nowSection, err))
+		return now, inSection(nowSection, 1, errtext.Errorf("%s: %w", nowSection, err))
 	}
 	return now, nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/disk"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -159,7 +160,7 @@ func readCase(file string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
 	case info.Size() > maxFile:
-		return nil, fmt.Errorf("got %d bytes, want at most %d", info.Size(), maxFile)
+		return nil, errtext.Errorf("got %d bytes, want at most %d", info.Size(), maxFile)
 	}
 	src := make([]byte, info.Size())
 	_, err = io.ReadFull(f, src)
@@ -283,13 +284,13 @@ func (c *testCase) checkWritable() error {
 		return errors.New("got a link or a special file, want a regular file")
 	}
 	if info, err := os.Lstat(filepath.Dir(c.file.Real)); err == nil && c.inGoldenFolder() && !info.IsDir() {
-		return fmt.Errorf("its folder %s is a link, want a folder", caseFolder)
+		return errtext.Errorf("its folder %s is a link, want a folder", caseFolder)
 	}
 	return nil
 }
 
 func writeError(file string, err error) error {
-	return fmt.Errorf("%s cannot be written: %w", file, err)
+	return errtext.Errorf("%s cannot be written: %w", file, err)
 }
 
 // judge compares the outputs of both runs with each other and with the case's want. It also returns the

@@ -2,10 +2,10 @@ package golden
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -29,11 +29,11 @@ func readEvents(text []byte) (d appEvents, err error) {
 		}
 		spec, err := readEvent(line)
 		if err != nil {
-			return d, inSection(eventsFile, number, fmt.Errorf("%s: line %d: %s", eventsFile, number, jsontext.Explain(err)))
+			return d, inSection(eventsFile, number, errtext.Errorf("%s: line %d: %s", eventsFile, number, jsontext.Explain(err)))
 		}
 		d.specs, d.lines = append(d.specs, spec), append(d.lines, number)
 		if err := (&host.Options{AppEvents: d.specs}).Check(); err != nil {
-			return d, inSection(eventsFile, number, fmt.Errorf("%s: line %d: %w", eventsFile, number, err))
+			return d, inSection(eventsFile, number, errtext.Errorf("%s: line %d: %w", eventsFile, number, err))
 		}
 	}
 	return d, nil

@@ -2,13 +2,13 @@ package golden
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 )
@@ -134,7 +134,7 @@ func selectCase(cases []*caseFile, p loader.Path, name string) ([]*caseFile, err
 	if found := near.Name(name, names); found != "" {
 		hint = near.Hint(p.Shown + "::" + found)
 	}
-	return nil, &UsageError{fmt.Errorf("%s has no case %q%s", p.Shown, name, hint)}
+	return nil, &UsageError{errtext.Errorf("%s has no case %q%s", p.Shown, name, hint)}
 }
 
 // casesAt returns the cases at a path. The path is a plugin, a folder of plugins or cases, or the file of a

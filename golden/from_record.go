@@ -20,6 +20,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
@@ -39,7 +40,7 @@ type caseMaker struct {
 // If the record lacks something that the case needs, the error says what.
 func CaseOf(r *decision.Record, plugin string) (string, error) {
 	if !r.IsEvent() {
-		return "", fmt.Errorf("%s makes no golden case: %s is no event, so that no plugin decides about it", r.ID, r.Event)
+		return "", errtext.Errorf("%s makes no golden case: %s is no event, so that no plugin decides about it", r.ID, r.Event)
 	}
 	m := caseMaker{Record: r, plugin: plugin, answers: map[string][]string{}}
 	if m.plugin == "" {
@@ -56,7 +57,7 @@ func CaseOf(r *decision.Record, plugin string) (string, error) {
 		err = m.addEffects()
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s makes no golden case: %w", r.ID, err)
+		return "", errtext.Errorf("%s makes no golden case: %w", r.ID, err)
 	}
 	m.writeProse()
 	m.writeScript()
@@ -72,13 +73,13 @@ func CaseOf(r *decision.Record, plugin string) (string, error) {
 func (m *caseMaker) check() error {
 	switch {
 	case len(m.Masked) > 0:
-		return fmt.Errorf("%s is masked, and a case must not contain the value", m.Masked[0])
+		return errtext.Errorf("%s is masked, and a case must not contain the value", m.Masked[0])
 	case len(m.Cut) > 0:
-		return fmt.Errorf("%s is cut", m.Cut[0])
+		return errtext.Errorf("%s is cut", m.Cut[0])
 	case m.Set.IsUnknown():
 		return errors.New("the log does not have the plugins of its set any more")
 	case m.ToolAlias != "":
-		return fmt.Errorf("the tool %s may also be %s, and a case names one", `"`+m.Tool+`"`, `"`+m.ToolAlias+`"`)
+		return errtext.Errorf("the tool %s may also be %s, and a case names one", `"`+m.Tool+`"`, `"`+m.ToolAlias+`"`)
 	case m.Input["arguments"] != nil && m.Input["arguments"][0] != '{':
 		return errors.New("the call's arguments are no object, and a case has only objects")
 	case strings.HasPrefix(m.Event, "app."):
@@ -90,12 +91,12 @@ func (m *caseMaker) check() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Input)) {
 		if !slices.Contains(spec.Args, name) {
-			return fmt.Errorf("the event %s has no argument %s", m.Event, `"`+name+`"`)
+			return errtext.Errorf("the event %s has no argument %s", m.Event, `"`+name+`"`)
 		}
 	}
 	for _, at := range m.Omitted {
 		if strings.HasPrefix(at, "/input/arguments/") {
-			return fmt.Errorf(`%s is omitted ([log] include = ["writes"] records it)`, at)
+			return errtext.Errorf(`%s is omitted ([log] include = ["writes"] records it)`, at)
 		}
 	}
 	return nil
@@ -110,7 +111,7 @@ func (m *caseMaker) want() (string, error) {
 		h := &m.Handlers[i]
 		if h.Plugin != m.plugin {
 			if h.Event == "" && len(h.Changes) > 0 {
-				return "", fmt.Errorf("the plugin %s changed the event, which a case of %s cannot show", h.Plugin, m.plugin)
+				return "", errtext.Errorf("the plugin %s changed the event, which a case of %s cannot show", h.Plugin, m.plugin)
 			}
 			continue
 		}
@@ -136,7 +137,7 @@ func (m *caseMaker) want() (string, error) {
 		}
 	}
 	if !found {
-		return "", fmt.Errorf("no handler of the plugin %q answered the event", m.plugin)
+		return "", errtext.Errorf("no handler of the plugin %q answered the event", m.plugin)
 	}
 	out.Combine()
 	if out.Decision.Action == starhost.ActionAbort { // the output of an abort has nothing else
@@ -155,7 +156,7 @@ func (m *caseMaker) decision(i int) (d starhost.Decision, err error) {
 	at := fmt.Sprintf("/handlers/%d", i)
 	for _, omitted := range m.Omitted {
 		if strings.HasPrefix(omitted, at+"/") {
-			return d, fmt.Errorf("%s is omitted ([log] include records it)", omitted)
+			return d, errtext.Errorf("%s is omitted ([log] include records it)", omitted)
 		}
 	}
 	d = starhost.Decision{Action: starhost.Action(h.Action), Reason: h.Reason, Plugin: h.Plugin, Value: h.Value}

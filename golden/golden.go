@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -216,7 +217,7 @@ func (o *Options) rewriteFlags() []flag {
 func (o *Options) checkCI() error {
 	for _, f := range o.rewriteFlags() {
 		if f.set && o.Getenv != nil && o.Getenv("CI") != "" {
-			return &UsageError{fmt.Errorf("%s: got it with CI set, want it where a person looks at the difference", f.name)}
+			return &UsageError{errtext.Errorf("%s: got it with CI set, want it where a person looks at the difference", f.name)}
 		}
 	}
 	return nil
@@ -226,7 +227,7 @@ func (o *Options) checkCI() error {
 func (o *Options) checkOnce() error {
 	for _, f := range append(o.rewriteFlags(), flag{"--coverage", o.Coverage}) {
 		if f.set && o.Once {
-			return &UsageError{fmt.Errorf("--once: got it with %s, want both runs for that", f.name)}
+			return &UsageError{errtext.Errorf("--once: got it with %s, want both runs for that", f.name)}
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
@@ -101,7 +102,7 @@ func (p *play) print(heading, text string) error {
 		p.out.WriteString(part)
 	}
 	if p.out.Len() > p.limit {
-		return fmt.Errorf("the case printed %d bytes, limit %d", p.out.Len(), p.limit)
+		return errtext.Errorf("the case printed %d bytes, limit %d", p.out.Len(), p.limit)
 	}
 	return nil
 }
@@ -284,7 +285,7 @@ func unknownAgent(name string) error {
 		}
 	}
 	slices.Sort(names)
-	return fmt.Errorf("unknown agent %q%s, want one of %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
+	return errtext.Errorf("unknown agent %q%s, want one of %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // Hook sends an agent's event through the agent's adapter.

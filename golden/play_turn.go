@@ -36,7 +36,7 @@ func (m *scriptedModel) Complete(_ context.Context, p *host.Prompt) (starhost.Re
 		return starhost.Reply{}, m.err
 	}
 	if m.requests > len(m.replies) {
-		m.err = fmt.Errorf("model_replies has %d, want one more: the turn goes on", len(m.replies))
+		m.err = errtext.Errorf("model_replies has %d, want one more: the turn goes on", len(m.replies))
 		return starhost.Reply{}, m.err
 	}
 	return m.replies[m.requests-1], nil
@@ -62,7 +62,7 @@ func (p *play) Turn(
 	case err != nil:
 		return &host.TurnResult{}, p.printFailure(m.heading, err)
 	case m.requests < len(replies):
-		return nil, p.printFailure(m.heading, fmt.Errorf("model_replies has %d, want %d: the turn is over", len(replies), m.requests))
+		return nil, p.printFailure(m.heading, errtext.Errorf("model_replies has %d, want %d: the turn is over", len(replies), m.requests))
 	}
 	if err := p.checkAnswers("turn"); err != nil {
 		return nil, p.printFailure(m.heading, err)
@@ -101,7 +101,7 @@ func (p *play) checkAnswers(step string) error {
 	p.answers, p.answered = nil, 0
 	switch {
 	case left > 0:
-		return fmt.Errorf("answers has %d, want %d: the %s is over", used+left, used, step)
+		return errtext.Errorf("answers has %d, want %d: the %s is over", used+left, used, step)
 	case used > 0 && lacking != "":
 		return errtext.Errorf("answers has %d, want one more: %s", used, lacking)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
@@ -105,7 +106,7 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 			continue
 		}
 		if len(c.selected) < len(c.rows) {
-			c.problem = fmt.Errorf("--record: got %d of %d rows, want the whole case: its rows share %s", len(c.selected), len(c.rows), effectsFile)
+			c.problem = errtext.Errorf("--record: got %d of %d rows, want the whole case: its rows share %s", len(c.selected), len(c.rows), effectsFile)
 			continue
 		}
 		st.recording = &recording{folder: folder, getenv: o.Getenv, seen: map[string]bool{}}

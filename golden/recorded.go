@@ -18,6 +18,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -59,7 +60,7 @@ func (r *RecordedTurn) Case(c *loader.Config, plugins []decision.Plugin, redact 
 	fmt.Fprintf(&w.out, "Recorded by starhost eval with %s.\n", strings.Join(names, ", "))
 	script := redact(r.script())
 	if err := new(RecordedTurn).readScript([]byte(script)); err != nil {
-		return "", fmt.Errorf("a case cannot ask this: %w", err)
+		return "", errtext.Errorf("a case cannot ask this: %w", err)
 	}
 	w.section(scriptSection, script)
 	w.writeConfig(ownSettings(c), plugins)
@@ -70,7 +71,7 @@ func (r *RecordedTurn) Case(c *loader.Config, plugins []decision.Plugin, redact 
 	w.section(recordedFile, string(jsontext.Must(r.recorded)))
 	w.section(effectsFile, string(r.Effects))
 	if w.out.Len() > maxFile {
-		return "", fmt.Errorf("the case has %d bytes, want at most %d", w.out.Len(), maxFile)
+		return "", errtext.Errorf("the case has %d bytes, want at most %d", w.out.Len(), maxFile)
 	}
 	return w.out.String(), nil
 }
@@ -151,14 +152,14 @@ func ReadRecorded(file string) (*RecordedTurn, error) {
 		return nil, err
 	}
 	if bytes.HasPrefix(src, []byte(`{"journal":`)) {
-		return nil, fmt.Errorf("got the journal of an earlier starhost, want a case: record the turn again with --record FILE%s", caseSuffix)
+		return nil, errtext.Errorf("got the journal of an earlier starhost, want a case: record the turn again with --record FILE%s", caseSuffix)
 	}
 	a, err := parseArchive(src)
 	if err != nil {
 		return nil, err
 	}
 	if !a.has(recordedFile) {
-		return nil, fmt.Errorf("got a text without the section %q, want a case that eval --record wrote", recordedFile)
+		return nil, errtext.Errorf("got a text without the section %q, want a case that eval --record wrote", recordedFile)
 	}
 	r := &RecordedTurn{}
 	start, err := a.startSession()
@@ -191,9 +192,14 @@ func (r *RecordedTurn) readScript(src []byte) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = box.Run(context.Background(), file, starlark.Exec{})
+	if _, _, err = box.Run(context.Background(), file, starlark.Exec{}); err == nil && !r.Prompt && r.Call == "" && r.Event == "" {
+		err = errors.New(scriptSection + ": got no step, want prompt, call_tool or fire")
+	}
 	return err
 }
+
+// errOrder says which steps [RecordedTurn.script] writes.
+var errOrder = errors.New("got a further step, want at most one prompt, and behind it one call_tool or fire")
 
 // runSteps are the steps of a run, which they do not do: they store their arguments in it. A script of a run
 // can use no other step.
@@ -203,16 +209,25 @@ type runSteps struct {
 }
 
 func (s runSteps) Prompt(_ context.Context, r host.Request, _ bool) (*host.Prompt, error) {
+	if s.RecordedTurn.Prompt || s.Call != "" || s.Event != "" {
+		return nil, errOrder
+	}
 	s.RecordedTurn.Prompt, s.Request = true, r
 	return &host.Prompt{}, nil
 }
 
 func (s runSteps) CallTool(_ context.Context, call starhost.ToolCall, _ []bool) (host.ToolReply, error) {
+	if s.Call != "" || s.Event != "" {
+		return host.ToolReply{}, errOrder
+	}
 	s.Call, s.Arguments = call.Name, call.Arguments
 	return host.ToolReply{Call: call}, nil
 }
 
 func (s runSteps) Fire(_ context.Context, event string, args map[string]json.RawMessage) (host.Outcome, error) {
+	if s.Call != "" || s.Event != "" {
+		return host.Outcome{}, errOrder
+	}
 	s.Event, s.Arguments = event, jsontext.Must(args)
 	return host.Outcome{}, nil
 }

@@ -48,7 +48,7 @@ type row struct {
 
 // rowError returns the error for a mistake in a row. line is the row's line in the section.
 func rowError(line int, text string) error {
-	return inSection(rowsFile, line, fmt.Errorf("%s: line %d: %s", rowsFile, line, text))
+	return inSection(rowsFile, line, errtext.Errorf("%s: line %d: %s", rowsFile, line, text))
 }
 
 // readRows reads the table of a case. It returns nil if the case has no table.
@@ -133,11 +133,11 @@ func (r *row) compareKeys(first *row) string {
 // Row returns the value that the current row has under a key.
 func (p *play) Row(key string) (json.RawMessage, error) {
 	if p.row == nil {
-		return nil, fmt.Errorf("there is no row: want a case with the section %s", rowsFile)
+		return nil, errtext.Errorf("there is no row: want a case with the section %s", rowsFile)
 	}
 	raw, ok := p.row.values[key]
 	if !ok {
-		return nil, fmt.Errorf("no key %q%s in line %d of %s", errtext.Clip(key), near.DidYouMean(key, p.row.keys), p.row.line, rowsFile)
+		return nil, errtext.Errorf("no key %q%s in line %d of %s", errtext.Clip(key), near.DidYouMean(key, p.row.keys), p.row.line, rowsFile)
 	}
 	addName(&p.usedKeys, key)
 	return raw, nil
@@ -215,9 +215,9 @@ func (c *testCase) checkRowNames() error {
 		}
 		switch {
 		case len(c.rows) == 0:
-			return &UsageError{fmt.Errorf("%s has no row %q: it has no section %s", c.id, errtext.Clip(name), rowsFile)}
+			return &UsageError{errtext.Errorf("%s has no row %q: it has no section %s", c.id, errtext.Clip(name), rowsFile)}
 		case names != nil:
-			return &UsageError{fmt.Errorf("%s has no row %q%s", c.id, errtext.Clip(name), near.DidYouMean(name, names))}
+			return &UsageError{errtext.Errorf("%s has no row %q%s", c.id, errtext.Clip(name), near.DidYouMean(name, names))}
 		}
 	}
 	return nil

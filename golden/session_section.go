@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
 
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -44,10 +44,10 @@ func (a *archive) startSession() (s startSession, err error) {
 		return s, nil
 	}
 	if err = decodeStrict(text, &s); err == nil && (s.Turn < 0 || s.Turn > maxTurn) {
-		err = fmt.Errorf("turn: got %d, want 0 to %d", s.Turn, maxTurn)
+		err = errtext.Errorf("turn: got %d, want 0 to %d", s.Turn, maxTurn)
 	}
 	if err != nil {
-		return s, inSection(sessionFile, 1, fmt.Errorf("%s: %s", sessionFile, jsontext.Explain(err)))
+		return s, inSection(sessionFile, 1, errtext.Errorf("%s: %s", sessionFile, jsontext.Explain(err)))
 	}
 	return s, nil
 }
@@ -82,7 +82,7 @@ func (s *startSession) begin(st *stage, h *host.Host) (*host.Session, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", sessionFile, err)
+		return nil, errtext.Errorf("%s: %w", sessionFile, err)
 	}
 	st.betweenTurns = s.BetweenTurns
 	return session, nil

@@ -1,8 +1,7 @@
 package report
 
 import (
-	"fmt"
-
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -22,4 +21,6 @@ func (e *UsageError) Error() string {
 }
 
 // Usagef returns a [UsageError] with a formatted text.
-func Usagef(format string, args ...any) error { return &UsageError{Msg: fmt.Sprintf(format, args...)} }
+func Usagef(format string, args ...any) error {
+	return &UsageError{Msg: errtext.Format(format, args...)}
+}

@@ -18,6 +18,8 @@ func Explain(err error) string {
 	switch {
 	case errors.As(err, &badTime) || strings.HasPrefix(err.Error(), "Time.UnmarshalJSON: "):
 		return "got no time, want one as 2026-01-01T00:00:00Z"
+	case strings.HasPrefix(err.Error(), "json: unknown field "):
+		return errtext.Clip(strings.TrimPrefix(err.Error(), "json: "))
 	case !errors.As(err, &mismatch):
 		return strings.TrimPrefix(err.Error(), "json: ")
 	}
