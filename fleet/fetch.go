@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -167,10 +166,4 @@ func (r *round) get(ctx context.Context, client *http.Client, address string, he
 func withoutQuery(address string) string {
 	address, _, _ = strings.Cut(address, "?")
 	return address
-}
-
-// isHere reports whether a host is this machine, so that http reaches nobody else.
-func isHere(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost/bundle"
 	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/loopback"
 )
 
 // The media types of the two layers of a bundle in a registry.
@@ -53,7 +54,7 @@ func (r *round) fetchImage(ctx context.Context, u *url.URL, etag string) (got fe
 		name, ref = name[:i], name[i+1:]
 	}
 	scheme := "https://"
-	if isHere(u.Hostname()) {
+	if loopback.Is(u.Hostname()) {
 		scheme = "http://"
 	}
 	g := &registry{round: r, host: u.Host, name: name, base: scheme + u.Host + "/v2/" + name}
@@ -155,7 +156,7 @@ func (g *registry) authorize(ctx context.Context, challenge string) (string, err
 	}
 	params := parseChallenge(rest)
 	realm, err := url.Parse(params["realm"])
-	if !strings.EqualFold(kind, "Bearer") || err != nil || realm.Scheme != "https" && !isHere(realm.Hostname()) {
+	if !strings.EqualFold(kind, "Bearer") || err != nil || realm.Scheme != "https" && !loopback.Is(realm.Hostname()) {
 		return "", g.errorf(codeFetch, "%s: the registry asks for a password: docker login %s stores one", g.config.URL, g.host)
 	}
 	query := realm.Query()

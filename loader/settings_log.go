@@ -3,12 +3,13 @@ package loader
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/starhost/starhost/internal/loopback"
 )
 
 // LogConfig configures the decision log.
@@ -91,9 +92,7 @@ func parseCollector(v any) (string, error) {
 	if err != nil {
 		u = new(url.URL)
 	}
-	ip := net.ParseIP(u.Hostname())
-	isHere := ip != nil && ip.IsLoopback() || u.Hostname() == "localhost"
-	if v == any("") || u.Host != "" && u.User == nil && u.RawQuery+u.Fragment == "" && (u.Scheme == "https" || u.Scheme == "http" && isHere) {
+	if v == any("") || u.Host != "" && u.User == nil && u.RawQuery+u.Fragment == "" && (u.Scheme == "https" || u.Scheme == "http" && loopback.Is(u.Hostname())) {
 		return text, nil
 	}
 	return "", hiddenValueError("https://HOST:PORT without user and query, or http:// on this machine: log.headers names secrets to send")

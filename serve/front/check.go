@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/starhost/starhost/internal/loopback"
 )
 
 // checkSender returns the status and the reason for refusing the sender of a request, 0 for one
@@ -18,7 +20,7 @@ func (f *front) checkSender(r *http.Request) (status int, why string) {
 		host = name
 	}
 	switch {
-	case f.Token == "" && !isUnix(r) && !isLoopback(host):
+	case f.Token == "" && !isUnix(r) && !loopback.Is(host):
 		return http.StatusForbidden, "Host: want localhost"
 	case !sameOrigin(r):
 		return http.StatusForbidden, "Origin: want none, or this server's own"
@@ -30,12 +32,6 @@ func (f *front) checkSender(r *http.Request) (status int, why string) {
 func isUnix(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && local.Network() == "unix"
-}
-
-// isLoopback reports whether a host is a loopback address or localhost.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // sameOrigin reports whether a request comes from no web page, or from a page of this server.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/starhost/starhost/internal/loopback"
 )
 
 // These limits bound a token, in bytes.
@@ -40,7 +42,7 @@ func (o Options) Listen(ctx context.Context, address string) (net.Listener, erro
 		return nil, fmt.Errorf("address: got %q, want HOST:PORT or unix:PATH", address)
 	case o.Token == "" && o.NeedsToken:
 		return nil, fmt.Errorf("address: got %q, which other users of this machine reach: want a token, or unix:PATH", address)
-	case o.Token == "" && !isLoopback(host):
+	case o.Token == "" && !loopback.Is(host):
 		return nil, fmt.Errorf("address: got %q, which others reach: want one as 127.0.0.1:8080, or a token", address)
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)

@@ -3,7 +3,6 @@ package hook
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -15,7 +14,15 @@ import (
 var claudeCode = &Agent{
 	Agent: agents.Find("claude-code"), HTTP: true, retainsContext: true, showsMessages: true,
 	nameOf: claudeForm.nameIn, toolEvent: "PreToolUse", members: claudeMembers,
-	read: readClaude, write: writeClaude, config: configClaude,
+	read: readClaude, write: writeClaude,
+	// Claude Code blocks an event with onFailure if starhost is missing or does not end in time. Versions before
+	// 2.1.295 ignore the field. With what managed settings have, other hooks change nothing that runs, and skills
+	// run no commands that hooks do not see.
+	config: nestedSettings{
+		guards: "UserPromptSubmit PreToolUse:* PermissionRequest:*", failMember: "onFailure",
+		others:  "SessionStart:compact|clear PostToolUse:* PostToolUseFailure:* Stop SessionEnd SubagentStart",
+		managed: map[string]any{"allowManagedHooksOnly": true, "disableSkillShellExecution": true},
+	}.format,
 	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
 }
 
@@ -59,9 +66,6 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 		if v.block {
 			return e.agent.blockingAnswer(claudeRefusal(e, v), v.reason), nil
 		}
-		addClaudeContext(specific, v)
-	case kindBranch:
-		addClaudeContext(specific, v)
 	case kindTool:
 		claudeTool(specific, v)
 	case kindApprove:
@@ -72,6 +76,9 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 		if v.result != nil {
 			claudeResult(e, v, specific)
 		}
+	}
+	if v.context != "" && (e.kind == kindPrompt || e.kind == kindBranch) {
+		specific["additionalContext"] = v.context
 	}
 	if len(specific) > 0 {
 		specific["hookEventName"] = e.name
@@ -91,12 +98,6 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 		return e.agent.blockingAnswer(out, v.reason), nil
 	}
 	return jsonAnswer(out), nil
-}
-
-func addClaudeContext(out map[string]any, v *verdict) {
-	if v.context != "" {
-		out["additionalContext"] = v.context
-	}
 }
 
 // claudeRefusal returns the object that refuses a prompt. If a plugin refuses the prompt, a member tells
@@ -144,10 +145,8 @@ func claudeResult(e *Event, v *verdict, out map[string]any) {
 		out["updatedToolOutput"] = *v.result
 	case json.Unmarshal(response, &output) == nil && output["stdout"] != nil:
 		out["updatedToolOutput"] = output.withValue("stdout", *v.result)
-	case output.isTextFile():
-		var file object
-		_ = json.Unmarshal(output["file"], &file) // no error, because isTextFile decoded it
-		out["updatedToolOutput"] = output.withValue("file", file.withValue("content", *v.result))
+	case output.textFile() != nil:
+		out["updatedToolOutput"] = output.withValue("file", output.textFile().withValue("content", *v.result))
 	default:
 		updated := changeResult(response, *v.result)
 		if updated == nil {
@@ -196,34 +195,4 @@ func withText(blocks []object, text string) (out []object) {
 		}
 	}
 	return out
-}
-
-// configClaude sets onFailure for the events that guards can refuse, so that Claude Code blocks
-// them if starhost is missing or does not end in time. Versions before 2.1.295 ignore the field.
-func configClaude(s Settings) string {
-	command := s.entry(false)
-	run, guard := []any{command}, []any{command}
-	if !s.FailOpen {
-		strict := maps.Clone(command)
-		strict["onFailure"] = "block"
-		guard = []any{strict}
-	}
-	all, tools := []any{map[string]any{"hooks": run}}, []any{map[string]any{"matcher": "*", "hooks": run}}
-	guardTools := []any{map[string]any{"matcher": "*", "hooks": guard}}
-	settings := map[string]any{}
-	if s.Managed { // with this, other hooks change nothing that runs, and skills run no commands that hooks do not see
-		settings["allowManagedHooksOnly"], settings["disableSkillShellExecution"] = true, true
-	}
-	settings["hooks"] = map[string]any{
-		"SessionStart":       []any{map[string]any{"matcher": "compact|clear", "hooks": run}},
-		"UserPromptSubmit":   []any{map[string]any{"hooks": guard}},
-		"PreToolUse":         guardTools,
-		"PermissionRequest":  guardTools,
-		"PostToolUse":        tools,
-		"PostToolUseFailure": tools,
-		"Stop":               all,
-		"SessionEnd":         all,
-		"SubagentStart":      all,
-	}
-	return formatSettings(settings)
 }

@@ -22,7 +22,14 @@ var copilot = &Agent{
 	members: []memberForm{
 		{kindPrompt, "prompt", `"`}, {kindTool, "toolArgs tool_input", `{"`},
 	},
-	read: readCopilot, write: writeCopilot, config: configCopilot,
+	read: readCopilot, write: writeCopilot,
+	config: nestedSettings{
+		guards: "userPromptSubmitted preToolUse", isFlat: true, version: 1,
+		others: "postToolUse postToolUseFailure preCompact agentStop sessionEnd",
+		command: func(s Settings) map[string]any {
+			return map[string]any{"type": "command", "bash": quoteCommand(s.Command), "timeoutSec": s.seconds()}
+		},
+	}.format,
 	intro: "~/.copilot/hooks/starhost.json, or .github/hooks/starhost.json of a repository",
 }
 
@@ -224,13 +231,4 @@ func copilotPrompt(e *Event, v *verdict) string {
 // withholdPrompt returns the text for the model in place of a prompt.
 func withholdPrompt(why string) string {
 	return "[A message of the user " + why + " Tell the user so, and do nothing else.]"
-}
-
-func configCopilot(s Settings) string {
-	run := []any{map[string]any{"type": "command", "bash": quoteCommand(s.Command), "timeoutSec": s.seconds()}}
-	hooks := map[string]any{}
-	for _, event := range []string{"userPromptSubmitted", "preToolUse", "postToolUse", "postToolUseFailure", "preCompact", "agentStop", "sessionEnd"} {
-		hooks[event] = run
-	}
-	return formatSettings(map[string]any{"version": 1, "hooks": hooks})
 }

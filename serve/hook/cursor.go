@@ -3,7 +3,6 @@ package hook
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +17,15 @@ var cursor = &Agent{
 	Agent: agents.Find("cursor"), retainsContext: true,
 	nameOf: cursorForm.nameIn, toolEvent: "preToolUse",
 	members: []memberForm{{kindPrompt, "conversation_id", `"`}, {kindPrompt, "prompt", `"`}},
-	read:    readCursor, write: writeCursor, config: configCursor,
+	read:    readCursor, write: writeCursor,
+	config: nestedSettings{ // the matcher leaves out the tools about which other events can ask a person
+		guards: "preToolUse:^(?!Shell$|MCP:) beforeSubmitPrompt beforeShellExecution beforeMCPExecution", isFlat: true,
+		others: "postToolUse postToolUseFailure preCompact stop sessionEnd", version: 1,
+		command: func(s Settings) map[string]any {
+			return map[string]any{"command": quoteCommand(s.Command), "timeout": s.seconds()}
+		},
+		failMember: "failClosed", failValue: true,
+	}.format,
 	intro: "~/.cursor/hooks.json, or .cursor/hooks.json of a project",
 }
 
@@ -134,22 +141,4 @@ func cursorDecision(out map[string]any, v *verdict) {
 	if v.args != nil && !v.block {
 		out["updated_input"] = v.args
 	}
-}
-
-func configCursor(s Settings) string {
-	run := map[string]any{"command": quoteCommand(s.Command), "timeout": s.seconds()}
-	guard := maps.Clone(run)
-	if !s.FailOpen {
-		guard["failClosed"] = true
-	}
-	others := maps.Clone(guard)
-	others["matcher"] = "^(?!Shell$|MCP:)" // the events for these tools can ask a person
-	hooks := map[string]any{"preToolUse": []any{others}}
-	for _, event := range []string{"beforeSubmitPrompt", "beforeShellExecution", "beforeMCPExecution"} {
-		hooks[event] = []any{guard}
-	}
-	for _, event := range []string{"postToolUse", "postToolUseFailure", "preCompact", "stop", "sessionEnd"} {
-		hooks[event] = []any{run}
-	}
-	return formatSettings(map[string]any{"version": 1, "hooks": hooks})
 }

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"maps"
 	"strings"
 
 	"github.com/starhost/starhost/agents"
@@ -14,7 +13,13 @@ var kiro = &Agent{
 	Agent:  agents.Find("kiro"),
 	nameOf: kiroForm.nameIn, toolEvent: "preToolUse",
 	members: []memberForm{{kindPrompt, "prompt", `"`}, {kindTool, "tool_input", "{n"}},
-	read:    readKiro, write: writeKiro, config: configKiro,
+	read:    readKiro, write: writeKiro,
+	config: nestedSettings{
+		guards: "userPromptSubmit preToolUse:*", others: "postToolUse:* stop", isFlat: true,
+		command: func(s Settings) map[string]any {
+			return map[string]any{"command": quoteCommand(s.Command), "timeout_ms": s.seconds() * 1000}
+		},
+	}.format,
 	intro: "the file of an agent in ~/.kiro/agents, or in .kiro/agents of a project",
 }
 
@@ -35,13 +40,4 @@ func writeKiro(e *Event, v *verdict) (Answer, error) {
 		return Answer{Out: texttable.Escape(strings.TrimRight(v.context, "\n")) + "\n"}, nil
 	}
 	return writeCode(e, v)
-}
-
-func configKiro(s Settings) string {
-	run := map[string]any{"command": quoteCommand(s.Command), "timeout_ms": s.seconds() * 1000}
-	tools := maps.Clone(run)
-	tools["matcher"] = "*"
-	return formatSettings(map[string]any{"hooks": map[string]any{
-		"userPromptSubmit": []any{run}, "preToolUse": []any{tools}, "postToolUse": []any{tools}, "stop": []any{run},
-	}})
 }

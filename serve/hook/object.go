@@ -106,10 +106,8 @@ func resultText(raw json.RawMessage) string {
 			return output.textField("stdout")
 		case len(output["content"]) > 0:
 			return resultText(output["content"])
-		case output.isTextFile():
-			var file object
-			_ = json.Unmarshal(output["file"], &file) // no error, because isTextFile decoded it
-			return file.textField("content")
+		case output.textFile() != nil:
+			return output.textFile().textField("content")
 		}
 	}
 	return string(raw)
@@ -118,11 +116,13 @@ func resultText(raw json.RawMessage) string {
 // hasNoType reports whether an object has no type, so that it is no content block.
 func hasNoType(o object) bool { return o.textField("type") == "" }
 
-// isTextFile reports whether a result has the form of Claude Code's tool Read for a text:
+// textFile returns the file in a result that has the form of Claude Code's tool Read for a text, or nil:
 // {"type":"text","file":{"content":"..."}}.
-func (o object) isTextFile() bool {
-	var file object
-	return json.Unmarshal(o["file"], &file) == nil && strings.HasPrefix(string(file["content"]), `"`)
+func (o object) textFile() (file object) {
+	if json.Unmarshal(o["file"], &file) != nil || !strings.HasPrefix(string(file["content"]), `"`) {
+		return nil
+	}
+	return file
 }
 
 // quoteCommand joins a command's arguments to a line, and quotes them for a shell.

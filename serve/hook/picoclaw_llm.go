@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -15,6 +14,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/mediatype"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -255,17 +255,9 @@ func (t *picoTurnText) addPrompt(p *host.Prompt, q *picoRequest, first bool) {
 	}
 	for _, a := range p.Attachments {
 		if a.Status == fragments.Kept {
-			t.media = append(t.media, mediaURL(&a.Attachment))
+			t.media = append(t.media, mediatype.Address(a.URL, a.Type, a.Content))
 		}
 	}
-}
-
-// mediaURL returns an attachment's URL, or a data: URL with its content.
-func mediaURL(a *fragments.Attachment) string {
-	if a.URL != "" {
-		return a.URL
-	}
-	return "data:" + a.Type + ";base64," + base64.StdEncoding.EncodeToString([]byte(a.Content))
 }
 
 // rewriteRequest returns the answer that changes a request as plugins have decided. The answer contains the

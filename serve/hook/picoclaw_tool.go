@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/cache"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/mediatype"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -108,8 +109,8 @@ func picoResult(r *starhost.Result) map[string]any {
 		out["response_handled"] = true
 	}
 	var media []string
-	for i := range r.Attachments {
-		media = append(media, mediaURL(&r.Attachments[i]))
+	for _, a := range r.Attachments {
+		media = append(media, mediatype.Address(a.URL, a.Type, a.Content))
 	}
 	if len(media) > 0 {
 		out["media"] = media

@@ -105,17 +105,12 @@ func firstScalar(text string) json.RawMessage {
 		}
 		return json.RawMessage("{}")
 	}
-	word := json.RawMessage(cutAtDelimiter(text[r.At:]))
-	if !json.Valid(word) {
-		return json.RawMessage("{}")
+	word := text[r.At:]
+	if i := strings.IndexAny(word, " \t\r\n,:]}"); i >= 0 {
+		word = word[:i]
 	}
-	return word
-}
-
-// cutAtDelimiter returns the beginning of a text, up to the first byte that ends a number or word.
-func cutAtDelimiter(text string) string {
-	if i := strings.IndexAny(text, " \t\r\n,:]}"); i >= 0 {
-		return text[:i]
+	if !json.Valid([]byte(word)) {
+		word = "{}"
 	}
-	return text
+	return json.RawMessage(word)
 }

@@ -21,6 +21,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -134,7 +135,11 @@ func (s *Server) handleRequest(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		switch r := r.(type) {
 		case *sdk.ReadResourceRequest: // the SDK knows no references without a template
-			return asResult(s.readResource(ctx, r))
+			result, err := s.readResource(ctx, r)
+			if err != nil { // a nil pointer must not become a non-nil interface
+				return nil, err
+			}
+			return result, nil
 		case *sdk.CallToolRequest:
 			if err := s.checkTool(ctx, r); err != nil {
 				return nil, err
@@ -156,14 +161,6 @@ func (s *Server) handleRequest(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		return result, nil
 	}
-}
-
-// asResult returns a result as an interface. A nil pointer must not become a non-nil interface.
-func asResult(r *sdk.ReadResourceResult, err error) (sdk.Result, error) {
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
 }
 
 // beginRequest counts a request, and returns false during a shutdown.
@@ -221,7 +218,7 @@ type session struct {
 	mu            sync.Mutex
 	toolsHost     *host.Host                // the host that tools comes from
 	tools         map[string]bool           // the names of the tools for this session
-	callCount     int                       // gives calls their ids
+	callCount     atomic.Int64              // gives calls their ids
 	subscribed    map[string]bool           // the URIs of the client's subscriptions; guarded by Server.mu
 	requests      int                       // open ones; guarded by Server.mu
 	lastUse       time.Time                 // guarded by Server.mu

@@ -23,10 +23,9 @@ import (
 
 // tools describes the tools of a host.
 func tools(h *host.Host) []*sdk.Tool {
-	list := jsontext.List(h.Tools(), func(t *starhost.Tool) *sdk.Tool {
+	return jsontext.List(h.Tools(), func(t *starhost.Tool) *sdk.Tool {
 		return &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters}
 	})
-	return list
 }
 
 func toolKey(t *sdk.Tool) string { return t.Name }
@@ -78,14 +77,6 @@ func (s *session) offeredTools(ctx context.Context, h *host.Host) (map[string]bo
 	return names, nil
 }
 
-// nextCall returns the id of the session's next call.
-func (s *session) nextCall() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.callCount++
-	return fmt.Sprintf("call-%d", s.callCount)
-}
-
 // checkTool returns the protocol's error for a tool that the session does not have.
 func (s *Server) checkTool(ctx context.Context, r *sdk.CallToolRequest) error {
 	offered, err := s.findSession(r.Session).offeredTools(ctx, s.live.Host())
@@ -99,7 +90,8 @@ func (s *Server) checkTool(ctx context.Context, r *sdk.CallToolRequest) error {
 // call.
 func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	ours := s.findSession(r.Session)
-	call := starhost.ToolCall{ID: ours.nextCall(), Name: r.Params.Name, Arguments: r.Params.Arguments}
+	id := fmt.Sprintf("call-%d", ours.callCount.Add(1))
+	call := starhost.ToolCall{ID: id, Name: r.Params.Name, Arguments: r.Params.Arguments}
 	round, err := s.newRound(r, call)
 	if err != nil {
 		return nil, err

@@ -15,8 +15,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
+
+	"github.com/starhost/starhost/internal/loopback"
 )
 
 // These limits bound both directions.
@@ -45,12 +46,6 @@ func newClient() *http.Client {
 	}
 }
 
-// isLoopback reports whether a host is a loopback address or localhost.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
-}
-
 // checkURL returns an error for the URL of a server that is not on this machine.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
@@ -59,7 +54,7 @@ func checkURL(text string) error {
 		return fmt.Errorf("got %q, want a URL", text)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return fmt.Errorf("got the scheme %q, want http or https", u.Scheme)
-	case !isLoopback(u.Hostname()):
+	case !loopback.Is(u.Hostname()):
 		return fmt.Errorf("got the host %q, want a loopback address", u.Hostname())
 	}
 	return nil

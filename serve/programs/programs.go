@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"path/filepath"
 	"reflect"
@@ -20,6 +19,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/loopback"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/mcp"
@@ -187,16 +187,10 @@ func serverToken(set *loader.Set, c *loader.MCPConfig) (string, error) {
 	switch {
 	case err != nil || c.URL == "":
 		return "", errors.New("want it for a url alone; a command gets secrets by env")
-	case u.Scheme != "https" && !isThisMachine(u.Hostname()):
+	case u.Scheme != "https" && !loopback.Is(u.Hostname()):
 		return "", fmt.Errorf("got %s, want https: everyone on the way could read it", c.URL)
 	}
 	return set.Secret(c.Token)
-}
-
-// isThisMachine reports whether the host of a URL is this machine.
-func isThisMachine(h string) bool {
-	ip := net.ParseIP(h)
-	return h == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // options returns the options for a server of the config.
