@@ -22,7 +22,7 @@ var sizes = map[string]int{
 	"builtins/modules": 4480,
 	"cmd/starhost":     9832,
 	"decision":         4285, // 60 of them name the plugins of a set once
-	"editor/check":     790,
+	"editor/check":     780,
 	"editor/format":    170,
 	"editor/lint":      1900,
 	"editor/lsp":       2800,
@@ -35,7 +35,7 @@ var sizes = map[string]int{
 	"internal":         4170, // 25 of them write XML, in place of a library, and 42 are one cache in place of four, and 8 replace an item of the cache, in place of 70 in serve and store, and 9 know this machine, in place of five copies
 	"loader":           6510,
 	"measure":          420,
-	"model":            2270,
+	"model":            2260,
 	"report":           2175,
 	"schema":           1090,
 	"scripts":          40,
@@ -46,17 +46,17 @@ var sizes = map[string]int{
 	"serve/metrics":    220,
 	"serve/neko":       790,
 	"serve/otlp":       440,
-	"serve/process":    770,
+	"serve/process":    760,
 	"serve/programs":   220,
 	"serve/proxy":      3440,
 	"serve/ui":         920,
 	"shell":            5855, // 150 of them are rows about the flags of programs, 280 judge one-line programs, and 280 what a trusted runner reads
 	"starlark":         7215,
-	"store":            1610,
+	"store":            1600,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_080
+const maxSize = 108_050
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

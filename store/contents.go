@@ -103,15 +103,6 @@ WHERE starhost_content.stored < excluded.stored OR LENGTH(excluded.type) = 0`,
 	})
 }
 
-// content returns a text. [DB.Fragments] has it as Get, which in effects.KV returns a value.
-func (d *DB) content(ctx context.Context, id fragments.Hash) (text string, ok bool, err error) {
-	text, kind, ok, err := d.find(ctx, id)
-	if !ok || kind != "" {
-		return "", false, err
-	}
-	return text, true, nil
-}
-
 // Attachment returns the attachment of an id; ok is false if there is none.
 func (d *DB) Attachment(ctx context.Context, id fragments.Hash) (a fragments.Attachment, ok bool, err error) {
 	text, kind, ok, err := d.find(ctx, id)
@@ -229,5 +220,9 @@ type contentStore struct{ *DB }
 
 // Get implements fragments.Store.
 func (c contentStore) Get(ctx context.Context, id fragments.Hash) (text string, ok bool, err error) {
-	return c.content(ctx, id)
+	text, kind, ok, err := c.find(ctx, id)
+	if !ok || kind != "" {
+		return "", false, err
+	}
+	return text, true, nil
 }

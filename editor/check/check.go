@@ -176,7 +176,7 @@ func (c *checker) reportLoading(warnings []loader.Warning) {
 			c.add(Notice, "", starlark.Pos(w.Place), noticeCodes[w.Notice], "%s", w.Msg)
 			continue
 		}
-		c.addWarning("", starlark.Pos(w.Place), "E0710", "%s", w.Msg)
+		c.add(Warning, "", starlark.Pos(w.Place), "E0710", "%s", w.Msg)
 	}
 }
 
@@ -243,7 +243,7 @@ func (c *checker) checkFile(s *loader.Source, name string, predeclared map[strin
 func (c *checker) checkRules(plugin, shown string) {
 	for i, line := range strings.Split(c.texts[shown], "\n") {
 		if strings.HasPrefix(line, "network_rule(") {
-			c.addWarning(plugin, starlark.Pos{File: shown, Line: i + 1}, "E0710",
+			c.add(Warning, plugin, starlark.Pos{File: shown, Line: i + 1}, "E0710",
 				"network_rule is not enforced: starhost does not see the network of other programs")
 		}
 	}
@@ -274,11 +274,6 @@ func (c *checker) addError(p report.Problem) {
 	if !exists {
 		c.addFinding(&Finding{Problem: p, Severity: Error})
 	}
-}
-
-// addWarning adds a warning with its place and the source line.
-func (c *checker) addWarning(plugin string, pos starlark.Pos, code, format string, args ...any) {
-	c.add(Warning, plugin, pos, code, format, args...)
 }
 
 // add adds a finding with its place and the source line.
@@ -389,7 +384,7 @@ func (c *checker) lintFile(plugin, file string, f *build.File, predeclared map[s
 		if c.hasError(file, w.Line) {
 			continue // the error of a load says that the builtin is there
 		}
-		c.addWarning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, "E0805", "%s", w.Msg)
+		c.add(Warning, plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, "E0805", "%s", w.Msg)
 	}
 	failures := lint.Failures(f, lint.HostVocabulary(), c.loadedFile(plugin, file))
 	failures = append(lint.Misuses(f, lint.HostVocabulary()), failures...)
@@ -407,7 +402,7 @@ func (c *checker) lintFile(plugin, file string, f *build.File, predeclared map[s
 		return
 	}
 	for _, w := range lint.File(f) {
-		c.addWarning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, lint.Code(w.Warning), "%s", w.Msg)
+		c.add(Warning, plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, lint.Code(w.Warning), "%s", w.Msg)
 	}
 }
 

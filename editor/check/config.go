@@ -41,7 +41,7 @@ func (c *checker) checkRegistrations() {
 			continue
 		}
 		guards[h.Plugin] = true
-		c.addWarning(h.Plugin, starlark.Pos(h.Pos), "E0802",
+		c.add(Warning, h.Plugin, starlark.Pos(h.Pos), "E0802",
 			"%s: %s is a guard and not required: if it does not load, calls pass without it (add it to [plugins] required)", h.Event, h.Plugin)
 	}
 }
@@ -90,7 +90,7 @@ func (c *checker) checkMatch(h host.HookInfo, tools []string) {
 	}
 	hint := cmp.Or(own, other)
 	if hint != "" || isDeployed(c.config) {
-		c.addWarning(h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s: no tool has such a name%s", h.Event, strings.Join(h.Match, ", "), hint)
+		c.add(Warning, h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s: no tool has such a name%s", h.Event, strings.Join(h.Match, ", "), hint)
 	}
 }
 
@@ -146,11 +146,11 @@ func (c *checker) checkPermissions() {
 		declared, granted := parsePermissions(p.Declared), parsePermissions(p.Granted)
 		promised := append(parsePermissions(p.Waiting), granted...) // no clone of a project is trusted at first
 		for _, d := range withoutOverlap(declared, promised) {
-			c.addWarning(p.Name, c.findText(s, d.String()), "E0803", "permission %q is declared and not granted (add to [grants] of the config: %s = [%q])", d, p.Name, d)
+			c.add(Warning, p.Name, c.findText(s, d.String()), "E0803", "permission %q is declared and not granted (add to [grants] of the config: %s = [%q])", d, p.Name, d)
 		}
 		for _, g := range withoutOverlap(granted, declared) {
 			at := c.config.Place("grants", p.Name)
-			c.addWarning(p.Name, starlark.Pos(at), "E0804", "permission %q is granted to %s, which does not declare it", g, p.Name)
+			c.add(Warning, p.Name, starlark.Pos(at), "E0804", "permission %q is granted to %s, which does not declare it", g, p.Name)
 		}
 	}
 }

@@ -61,9 +61,8 @@ type misuses struct {
 // hasattr(ctx, "exec").
 func askedMembers(f *build.File) map[string]bool {
 	asked := map[string]bool{}
-	build.Walk(f, func(x build.Expr, _ []build.Expr) {
-		call, ok := x.(*build.CallExpr)
-		if !ok || len(call.List) != 2 || pathOf(call.X) != "hasattr" {
+	forEach(&file{File: f}, func(call *build.CallExpr) {
+		if len(call.List) != 2 || pathOf(call.X) != "hasattr" {
 			return
 		}
 		if name, ok := call.List[1].(*build.StringExpr); ok {
@@ -76,9 +75,8 @@ func askedMembers(f *build.File) map[string]bool {
 // handlerDefs returns the names of the functions that a file registers as hooks.
 func handlerDefs(f *build.File) map[string]bool {
 	names := map[string]bool{}
-	build.Walk(f, func(x build.Expr, _ []build.Expr) {
-		call, ok := x.(*build.CallExpr)
-		if !ok || pathOf(call.X) != "register_hook" {
+	forEach(&file{File: f}, func(call *build.CallExpr) {
+		if pathOf(call.X) != "register_hook" {
 			return
 		}
 		for i, arg := range call.List {

@@ -55,9 +55,7 @@ type finder struct {
 }
 
 // add adds a completion, unless one of that label is there. rank orders the groups.
-func (f *finder) add(rank string, m member) { f.insert(rank, m, m.name) }
-
-func (f *finder) insert(rank string, m member, text string) {
+func (f *finder) add(rank string, m member) {
 	if f.seen == nil {
 		f.seen = map[string]bool{}
 	}
@@ -67,7 +65,7 @@ func (f *finder) insert(rank string, m member, text string) {
 	f.seen[m.name] = true
 	f.items = append(f.items, completionItem{
 		Label: m.name, Kind: m.kind, Detail: errtext.CutTo(m.detail, 200, "…"), Data: m.path, SortText: rank + m.name,
-		TextEdit: &textEdit{NewText: text},
+		TextEdit: &textEdit{NewText: m.name},
 	})
 }
 
@@ -134,8 +132,7 @@ func (f *finder) completeKeywords() {
 		if i < b.arg && len(b.names) == 0 || strings.HasPrefix(param, "*") || slices.Contains(b.names, name) {
 			continue
 		}
-		m := member{name: name + " = ", detail: param, kind: kindField}
-		f.insert("0", m, m.name)
+		f.add("0", member{name: name + " = ", detail: param, kind: kindField})
 	}
 }
 

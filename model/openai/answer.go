@@ -163,9 +163,7 @@ func (a *answer) content(value json.RawMessage) {
 		return
 	}
 	var parts []struct {
-		Type     string          `json:"type"`
-		Text     string          `json:"text"`
-		Thinking json.RawMessage `json:"thinking"`
+		Text string `json:"text"`
 	}
 	if json.Unmarshal(value, &parts) != nil {
 		return

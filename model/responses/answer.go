@@ -225,23 +225,11 @@ func (a *answer) finish(r *response) error {
 	}
 	a.ended = true
 	if a.text.Len() == 0 { // nothing was streamed
-		a.emitText()
-	}
-	return nil
-}
-
-// emitText emits the texts of the items.
-func (a *answer) emitText() {
-	for index, i := range a.outputItems() {
-		if text := i.message(); text != "" {
-			if a.text.Len() > 0 {
-				text = "\n\n" + text
-			}
-			a.last = index
-			a.text.WriteString(text)
-			a.emit(model.Piece{Kind: model.PieceText, Text: text})
+		for index, i := range a.outputItems() {
+			a.addText(index, i.message())
 		}
 	}
+	return nil
 }
 
 func (a *answer) outputItems() []outputItem {

@@ -92,6 +92,12 @@ func (p *Process) newHook(w *effects.World, name string, m method) starhost.Hook
 		if err := json.Unmarshal(raw, &a); err != nil {
 			return d, errtext.Errorf("hook process %s: %s: got %s, want an answer as an object", p.o.Name, name, string(raw))
 		}
+		if end, ok := a.abort(); ok && m.mode == "llm" || ok && m.event == "pre_tool_call" {
+			return end, nil
+		}
+		if a.Action == "continue" && m.mode != "approve" {
+			return d, nil
+		}
 		if d, err = m.decide(p, e, &a); err != nil {
 			err = errtext.Errorf("hook process %s: %s: %w", p.o.Name, name, err)
 		}
@@ -171,19 +177,17 @@ func (a *answer) abort() (d starhost.Decision, ok bool) {
 	return starhost.Decision{Action: starhost.ActionAbort, Reason: cmp.Or(a.Reason, "the hook process ends the turn")}, true
 }
 
+// wanted are the actions of most methods.
+const wanted = "continue, modify, abort_turn or hard_abort"
+
 // unknown returns the error for an action that the method does not have.
 func (a *answer) unknown(want string) error {
 	return errtext.Errorf("got action %q, want %s", a.Action, want)
 }
 
-// decideCall decides about a call of a tool.
+// decideCall decides about a call of a tool. It gets no answer that continues or ends the turn.
 func (p *Process) decideCall(e *starhost.Event, a *answer) (d starhost.Decision, err error) {
-	if d, ok := a.abort(); ok {
-		return d, nil
-	}
 	switch a.Action {
-	case "continue":
-		return d, nil
 	case "deny_tool":
 		return starhost.Deny(cmp.Or(a.Reason, "the hook process denies it")), nil
 	case "respond":
@@ -228,61 +232,49 @@ func (p *Process) decideResult(e *starhost.Event, a *answer) (d starhost.Decisio
 		changed = starhost.Result{ForLLM: "the result is withheld: " + end.Reason, IsError: true, Handled: true}
 		return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"result": changed}}, nil
 	}
-	switch a.Action {
-	case "continue":
-		return d, nil
-	case "modify":
-		var r struct {
-			Result *result `json:"result"`
-		}
-		if len(a.Result) > 0 && json.Unmarshal(a.Result, &r) != nil {
-			return d, errors.New("modify: got a result of another form, want an object with result")
-		}
-		if r.Result == nil || *r.Result == *newResult(&changed) {
-			return d, nil
-		}
-		return starhost.Decision{
-			Action: starhost.ActionModify, Changes: map[string]any{"result": r.Result.apply(changed)},
-		}, nil
+	if a.Action != "modify" {
+		return d, a.unknown(wanted)
 	}
-	return d, a.unknown("continue, modify, abort_turn or hard_abort")
+	var r struct {
+		Result *result `json:"result"`
+	}
+	if len(a.Result) > 0 && json.Unmarshal(a.Result, &r) != nil {
+		return d, errors.New("modify: got a result of another form, want an object with result")
+	}
+	if r.Result == nil || *r.Result == *newResult(&changed) {
+		return d, nil
+	}
+	return starhost.Decision{
+		Action: starhost.ActionModify, Changes: map[string]any{"result": r.Result.apply(changed)},
+	}, nil
 }
 
 // decideReply changes the text of an answer of the model.
 func (p *Process) decideReply(e *starhost.Event, a *answer) (d starhost.Decision, err error) {
-	if d, ok := a.abort(); ok {
+	switch {
+	case a.Action != "modify":
+		return d, a.unknown(wanted)
+	case a.Response == nil || a.Response.Response == nil:
 		return d, nil
 	}
-	switch a.Action {
-	case "continue":
-		return d, nil
-	case "modify":
-		if a.Response == nil || a.Response.Response == nil {
-			return d, nil
-		}
-		r := a.Response.Response
-		if !slices.Equal(r.ToolCalls, newToolCalls(e.ToolCalls)) {
-			p.o.Log("hook.after_llm: a changed tool call stays as it is")
-		}
-		if r.Content == e.Response {
-			return d, nil
-		}
-		return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"response": r.Content}}, nil
+	r := a.Response.Response
+	if !slices.Equal(r.ToolCalls, newToolCalls(e.ToolCalls)) {
+		p.o.Log("hook.after_llm: a changed tool call stays as it is")
 	}
-	return d, a.unknown("continue, modify, abort_turn or hard_abort")
+	if r.Content == e.Response {
+		return d, nil
+	}
+	return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"response": r.Content}}, nil
 }
 
 // decideRequest changes the messages and the model of a request. As in PicoClaw, system messages
 // and tools stay; the options stay, too, because the request is complete.
 func (p *Process) decideRequest(e *starhost.Event, a *answer) (d starhost.Decision, err error) {
-	if d, ok := a.abort(); ok {
-		return d, nil
-	}
 	switch {
-	case a.Action == "continue", a.Action == "modify" && a.Request == nil:
-		return d, nil
 	case a.Action != "modify":
-		return d, a.unknown("continue, modify, abort_turn or hard_abort")
+		return d, a.unknown(wanted)
+	case a.Request == nil:
+		return d, nil
 	}
 	changes := map[string]any{}
 	if model := a.Request.Model; model != "" && model != e.Model {
