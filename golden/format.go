@@ -131,7 +131,8 @@ Each member of the object may be absent.`, "session.json"},
 	}},
 	{"Recorded turns", `The command starhost eval --record FILE.txtar writes a turn as a case.
 The file is private to its owner, because it has everything that the plugins read. Of secrets it has only
-the names. starhost eval PATH --replay FILE.txtar runs the steps of the case with the plugins at PATH, shows
+the names. starhost eval PATH --replay FILE.txtar runs the steps of the case, a prompt and behind it one call or
+event, with the plugins at PATH, shows
 what eval shows of any turn, and names the plugins that have changed since. starhost test runs the case too,
 if it lies beside its plugin.`, []formatPart{
 		{fileSection, recordedFile, `What the turn began with, an object.

@@ -2,9 +2,12 @@ package proxy_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,14 +126,53 @@ func checkBytes(t testing.TB, u *upstream, s *served, name string, b body, kind 
 	}
 }
 
+// lacksMembers reports whether a text of JSON is another one without some members of its calls, as a client gets
+// calls with members that no guard saw. Everything else is equal.
+func lacksMembers(got, want string) bool {
+	var g, w any
+	if json.Unmarshal([]byte(got), &g) != nil || json.Unmarshal([]byte(want), &w) != nil {
+		return false
+	}
+	return isWithin(g, w, false)
+}
+
+// isWithin reports whether a value is another one, of which only objects inside of calls may have further members.
+func isWithin(got, want any, inCall bool) bool {
+	switch g := got.(type) {
+	case map[string]any:
+		w, ok := want.(map[string]any)
+		ok = ok && (inCall || len(g) == len(w))
+		for name, value := range g {
+			other, has := w[name]
+			isCall := inCall || slices.Contains([]string{"tool_calls", "function_call", "content", "content_block", "output", "item"}, name)
+			ok = ok && has && isWithin(value, other, isCall)
+		}
+		return ok
+	case []any:
+		w, ok := want.([]any)
+		if !ok || len(w) != len(g) {
+			return false
+		}
+		for i := range g {
+			if !isWithin(g[i], w[i], inCall) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(got, want)
+}
+
 // FuzzBytes checks the byte law with any text as request and as reply. The proxy may refuse a text
-// that it cannot read, but never changes it.
+// that it cannot read, but never changes it, except that
+// it takes members out of calls that no guard saw.
 func FuzzBytes(f *testing.F) {
 	for _, b := range readBodies(f, "testdata/bodies.txtar")[:45] {
 		f.Add(b.path, b.text, reply(f, b.path, "whole"))
 		f.Add(b.path, b.text, reply(f, b.path, "stream"))
 	}
 	f.Add(chatPath, `{"messages":[{"role":"user","content":[]}],"a":1,"a":2}`, `{"choices":[{"message":{"tool_calls":[{}]}}]}`)
+	f.Add(chatPath, `{}`, `{"choices":[{"message":{"tool_calls":[{"custom":{"name":"0","":""}}]}}]}`)
 	f.Add(messagesPath, "\xff", "data: \r\rdata: {}\n\n")
 	u := newUpstream(f, replies(jsonType, ""))
 	s := serve(f, silent(f), proxy.Options{Upstream: u.URL}, "")
@@ -152,7 +194,7 @@ func FuzzBytes(f *testing.F) {
 		if all := u.requests(); len(all) > 0 && all[0].body != request {
 			t.Errorf("%s: the request is %q, want %q", path, all[0].body, request)
 		}
-		if status == http.StatusOK && got != answer && !strings.Contains(got, "starhost") {
+		if status == http.StatusOK && got != answer && !strings.Contains(got, "starhost") && !lacksMembers(got, answer) {
 			t.Errorf("%s: the reply is %q, want %q", path, got, answer)
 		}
 	})
