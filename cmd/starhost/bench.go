@@ -108,7 +108,7 @@ func runBench(ctx context.Context, env Env, res *Result, f *benchFlags, paths []
 	var results benchResult
 	if len(o.Set.Problems) == 0 { // with problems, the set is not the one that the user meant
 		dropLogs = true
-		if o.New, err = env.newEvents(o.Set, &f.event); err == nil {
+		if o.New, err = newEvents(env, o.Set, &f.event); err == nil {
 			results.Results, err = measure.Run(ctx, o)
 		}
 	}
@@ -119,7 +119,7 @@ func runBench(ctx context.Context, env Env, res *Result, f *benchFlags, paths []
 }
 
 // newEvents returns a function that makes the event of --fire, or nil if the flag is not given.
-func (env Env) newEvents(set *loader.Set, f *requestFlags) (func() (*starhost.Event, error), error) {
+func newEvents(env Env, set *loader.Set, f *requestFlags) (func() (*starhost.Event, error), error) {
 	if f.fire == "" {
 		return nil, nil
 	}

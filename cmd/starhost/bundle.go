@@ -156,7 +156,7 @@ func buildBundle(ctx context.Context, env Env, folder, name, sequence string) (*
 }
 
 // readBundle reads a bundle that an argument names, an archive or the folder of an installed one.
-func (env Env) readBundle(name string) (bundle.Reader, error) {
+func readBundle(env Env, name string) (bundle.Reader, error) {
 	read, err := bundle.Open(env.path(name))
 	if err != nil {
 		return nil, errtext.File(name, err)
@@ -187,7 +187,7 @@ signature in the file ARCHIVE.minisig, which minisign -V checks alike. It loads 
 			}
 			r := &bundleReport{File: args[0]}
 			if len(keys) > 0 {
-				if r.Key, err = p.env.verifySignature(args[0], archive, keys); err != nil {
+				if r.Key, err = verifySignature(p.env, args[0], archive, keys); err != nil {
 					return nil, bundle.In(args[0], err)
 				}
 			}
@@ -202,7 +202,7 @@ signature in the file ARCHIVE.minisig, which minisign -V checks alike. It loads 
 }
 
 // verifySignature checks the signature beside an archive. Each key is the key or the name of its file.
-func (env Env) verifySignature(name string, archive []byte, keys []string) (string, error) {
+func verifySignature(env Env, name string, archive []byte, keys []string) (string, error) {
 	for i, key := range keys {
 		if text, err := disk.Read(env.path(key)); err == nil {
 			keys[i] = string(text)
@@ -225,7 +225,7 @@ func (p *program) bundleShowCommand() *cobra.Command {
   starhost bundle show ops.tar.gz -F json`,
 		Args: wantArguments("an archive"),
 		RunE: runSubcommand(p, func(_ context.Context, args []string) (*bundleReport, error) {
-			read, err := p.env.readBundle(args[0])
+			read, err := readBundle(p.env, args[0])
 			if err != nil {
 				return nil, err
 			}
@@ -251,11 +251,11 @@ func (p *program) bundleDiffCommand() *cobra.Command {
   starhost bundle diff old.tar.gz ops.tar.gz -F json`,
 		Args: wantArguments("an old bundle", "a new one"),
 		RunE: runSubcommand(p, func(_ context.Context, args []string) (*bundleDiff, error) {
-			from, err := p.env.readBundle(args[0])
+			from, err := readBundle(p.env, args[0])
 			if err != nil {
 				return nil, err
 			}
-			to, err := p.env.readBundle(args[1])
+			to, err := readBundle(p.env, args[1])
 			if err != nil {
 				return nil, err
 			}

@@ -103,7 +103,7 @@ func runChat(ctx context.Context, env Env, res *Result, f *chatFlags, paths []st
 		return err
 	}
 	configure := func(o *loader.Options) { o.Host.Approver = ask }
-	set, err := env.loadForModel(ctx, res, &f.loadFlags, paths, &f.session, configure)
+	set, err := loadForModel(ctx, env, res, &f.loadFlags, paths, &f.session, configure)
 	if err != nil {
 		return err
 	}

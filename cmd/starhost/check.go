@@ -93,7 +93,7 @@ func findMistakes(ctx context.Context, env Env, res *Result, f *checkFlags, path
 		},
 		Warnings: warnings, Lint: f.lint, Store: db, Words: func(set *loader.Set) ([]map[int]string, error) { return keptWords(env, f, set) },
 	}
-	if err := env.readEdited(f, &o); err != nil {
+	if err := readEdited(env, f, &o); err != nil {
 		return none, err
 	}
 	fragments, wrong := env.fragmentDatabase(config)
@@ -103,7 +103,7 @@ func findMistakes(ctx context.Context, env Env, res *Result, f *checkFlags, path
 }
 
 // readEdited reads the text of the file that --stdin-path names from standard input.
-func (env Env) readEdited(f *checkFlags, o *check.Options) error {
+func readEdited(env Env, f *checkFlags, o *check.Options) error {
 	args := o.Load.Args
 	o.Load.Args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "-" })
 	switch stdin := len(o.Load.Args) < len(args); {

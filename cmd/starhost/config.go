@@ -91,7 +91,7 @@ func showConfig(env Env, res *Result, origin bool) error {
 	if err != nil {
 		res.addError(err)
 	} else {
-		env.selectPlugins(res, config)
+		selectPlugins(env, res, config)
 		r.settings = config.Settings()
 	}
 	return env.printResult(res, r)
@@ -109,7 +109,7 @@ func (r settingsReport) WriteText(res *Result) {
 }
 
 // selectPlugins applies what the project's config says about the project's own plugins, as loading does.
-func (env Env) selectPlugins(res *Result, config *loader.Config) {
+func selectPlugins(env Env, res *Result, config *loader.Config) {
 	paths, err := config.Paths(env.path(""), nil)
 	if err != nil { // without plugins there is nothing to apply
 		paths = nil

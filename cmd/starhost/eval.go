@@ -240,9 +240,9 @@ func printEvaluation(env Env, res *Result, f *evalFlags, e *evaluation) error {
 	}
 	e.WouldRun, e.Explain, e.Describe = e.dryRun.Effects(), f.explain, describe
 	if f.against != "" && e.Prompt != nil {
-		res.addError(env.comparePrompt(res, f.against, e))
+		res.addError(comparePrompt(env, res, f.against, e))
 	}
-	env.keepPictures(e)
+	keepPictures(env, e)
 	if e.reach != nil && e.Turn != nil {
 		e.Reached = e.reach.Files(env.path("."))
 	}
@@ -251,10 +251,10 @@ func printEvaluation(env Env, res *Result, f *evalFlags, e *evaluation) error {
 
 // evaluate loads the plugins and runs the turn that the flags ask for.
 func evaluate(ctx context.Context, env Env, res *Result, f *evalFlags, paths []string, e *evaluation) (err error) {
-	if e.Set, err = env.loadFor(ctx, res, f, paths, e); err != nil {
+	if e.Set, err = loadFor(ctx, env, res, f, paths, e); err != nil {
 		return err
 	}
-	end, err := env.mountForCall(ctx, res, f, e)
+	end, err := mountForCall(ctx, env, res, f, e)
 	defer end()
 	if err != nil {
 		return err
@@ -266,8 +266,8 @@ func evaluate(ctx context.Context, env Env, res *Result, f *evalFlags, paths []s
 }
 
 // loadFor reads the question and loads the plugins for it.
-func (env Env) loadFor(ctx context.Context, res *Result, f *evalFlags, paths []string, e *evaluation) (*loader.Set, error) {
-	if err := env.readQuestion(f, e); err != nil {
+func loadFor(ctx context.Context, env Env, res *Result, f *evalFlags, paths []string, e *evaluation) (*loader.Set, error) {
+	if err := readQuestion(env, f, e); err != nil {
 		return nil, err
 	}
 	approver, err := env.newApprover(res, f.approve)
@@ -284,12 +284,12 @@ func (env Env) loadFor(ctx context.Context, res *Result, f *evalFlags, paths []s
 }
 
 // readQuestion reads the question from the flags or the case of --replay.
-func (env Env) readQuestion(f *evalFlags, e *evaluation) (err error) {
+func readQuestion(env Env, f *evalFlags, e *evaluation) (err error) {
 	if err := f.requestFlags.check(); err != nil {
 		return err
 	}
 	if f.replay != "" {
-		return env.openRecorded(f, e)
+		return openRecorded(env, f, e)
 	}
 	e.Request, e.config, err = env.readRequest(&f.requestFlags)
 	if f.session != "" && err == nil {
@@ -331,7 +331,7 @@ func runQuestion(ctx context.Context, env Env, res *Result, f *evalFlags, e *eva
 	defer func() { e.promptTime = time.Since(start) }()
 	e.config.Seed = f.seed
 	e.config.Model = cmp.Or(e.config.Model, e.Request.Model, e.Set.Config.Model.Default)
-	if err := env.readArguments(f, e); err != nil {
+	if err := readArguments(env, f, e); err != nil {
 		return err
 	}
 	if err := res.checkTools(f, e); err != nil {
@@ -349,7 +349,7 @@ func runQuestion(ctx context.Context, env Env, res *Result, f *evalFlags, e *eva
 	failures = append(failures, err)
 	if e.record != nil {
 		catchSignals(ctx)
-		failures = append(failures, env.writeRecord(ctx, f, e, session.ID()))
+		failures = append(failures, writeRecord(ctx, env, f, e, session.ID()))
 	}
 	if e.replay != nil {
 		if err := e.divergence(failures); err != nil {
@@ -361,7 +361,7 @@ func runQuestion(ctx context.Context, env Env, res *Result, f *evalFlags, e *eva
 }
 
 // comparePrompt compares the prompt with the report in a file.
-func (env Env) comparePrompt(res *Result, file string, e *evaluation) error {
+func comparePrompt(env Env, res *Result, file string, e *evaluation) error {
 	text, err := env.readText(file)
 	if err != nil {
 		return err
@@ -500,7 +500,7 @@ func watchEval(ctx context.Context, env Env, res *Result, f *evalFlags, paths []
 	var e *evaluation
 	load := func(ctx context.Context) (*loader.Set, error) {
 		e = &evaluation{flags: f}
-		set, err := env.loadFor(ctx, round, f, paths, e)
+		set, err := loadFor(ctx, env, round, f, paths, e)
 		if err != nil {
 			return nil, err
 		}

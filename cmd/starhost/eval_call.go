@@ -23,7 +23,7 @@ import (
 const callID = "call"
 
 // readArguments reads the arguments for the tool or event that the flags name.
-func (env Env) readArguments(f *evalFlags, e *evaluation) (err error) {
+func readArguments(env Env, f *evalFlags, e *evaluation) (err error) {
 	var types map[string]string
 	switch {
 	case f.callGiven:
@@ -60,7 +60,7 @@ func (res *Result) checkTools(f *evalFlags, e *evaluation) error {
 
 // mountForCall starts the MCP server that has the tool of --call. Without --allow-effects, starhost only
 // lists the server's tools. The caller must call end.
-func (env Env) mountForCall(ctx context.Context, res *Result, f *evalFlags, e *evaluation) (end func(), err error) {
+func mountForCall(ctx context.Context, env Env, res *Result, f *evalFlags, e *evaluation) (end func(), err error) {
 	wanted := func(server string) bool { return f.callGiven && strings.HasPrefix(f.call, server+"_") }
 	for server := range e.Set.Config.MCP {
 		if wanted(server) && (f.record != "" || f.replay != "") {

@@ -32,7 +32,7 @@ func (e *evaluation) configureRecord(o *loader.Options) {
 }
 
 // openRecorded reads the case of --replay, and asks what it asked.
-func (env Env) openRecorded(f *evalFlags, e *evaluation) (err error) {
+func openRecorded(env Env, f *evalFlags, e *evaluation) (err error) {
 	name := f.replay
 	if info, err := os.Stat(env.path(name)); err == nil && info.IsDir() {
 		return usagef("--replay: %s is a folder, want a case that --record wrote", name)
@@ -136,7 +136,7 @@ func (res *Result) reportDivergence(f *evalFlags, e *evaluation, err error) {
 
 // writeRecord writes the file of --record, which only its owner may read, because it has everything that the
 // turn read. If the case passes, it gets the output that starhost test compares.
-func (env Env) writeRecord(ctx context.Context, f *evalFlags, e *evaluation, id string) (err error) {
+func writeRecord(ctx context.Context, env Env, f *evalFlags, e *evaluation, id string) (err error) {
 	r := golden.RecordedTurn{Session: e.config, Now: e.clock(), Prompt: f.wantsPrompt(), Request: e.Request, Call: f.call, Event: f.fire}
 	r.Seed, r.TimeGiven, r.Session.ID = f.seed, f.now != "", id
 	r.Config, r.Plugins, r.Arguments = configDigest(e.Set.Config, &f.loadFlags), pluginDigests(e.Set), jsontext.Must(e.arguments)

@@ -48,7 +48,7 @@ func runFmt(ctx context.Context, env Env, res *Result, f fmtFlags, paths []strin
 		return fmtStdin(env, res, f)
 	}
 	catchSignals(ctx)
-	found, err := env.pluginPaths(res, paths)
+	found, err := pluginPaths(env, res, paths)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func runFmt(ctx context.Context, env Env, res *Result, f fmtFlags, paths []strin
 			done = append(done, one)
 		}
 	}
-	return env.printFormatted(res, f, done)
+	return printFormatted(env, res, f, done)
 }
 
 // fmtStdin formats standard input to standard output.
@@ -83,7 +83,7 @@ func fmtStdin(env Env, res *Result, f fmtFlags) error {
 	case err != nil:
 		return err
 	case f.check || f.diff || f.list:
-		return env.printFormatted(res, f, []format.Result{format.NewResult(stdinName, text, out)})
+		return printFormatted(env, res, f, []format.Result{format.NewResult(stdinName, text, out)})
 	}
 	res.out.WriteString(out)
 	res.exact = true
@@ -91,7 +91,7 @@ func fmtStdin(env Env, res *Result, f fmtFlags) error {
 }
 
 // printFormatted prints the changed files, and sets the exit code of --check.
-func (env Env) printFormatted(res *Result, f fmtFlags, files []format.Result) error {
+func printFormatted(env Env, res *Result, f fmtFlags, files []format.Result) error {
 	for _, file := range files {
 		if file.Changed && f.check {
 			res.code = report.ExitNegative
@@ -124,7 +124,7 @@ func (r formattedFiles) WriteText(res *Result) {
 }
 
 // pluginPaths returns the paths of plugins: the arguments, else those of the config.
-func (env Env) pluginPaths(res *Result, args []string) ([]loader.Path, error) {
+func pluginPaths(env Env, res *Result, args []string) ([]loader.Path, error) {
 	config, err := env.loadConfig(res, true)
 	if err != nil {
 		return nil, err

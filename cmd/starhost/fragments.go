@@ -151,7 +151,7 @@ names, else of ./plugins or ./*.star. The alias stands for the text as it is now
   starhost fragments set checkout runbook:checkout`,
 		Args: wantArguments("an alias", "a reference"),
 		RunE: runSubcommand(p, func(ctx context.Context, args []string) (namedFragment, error) {
-			return p.env.setFragment(ctx, &p.res, &f, args[0], args[1])
+			return setFragment(ctx, p.env, &p.res, &f, args[0], args[1])
 		}),
 	}
 	f.add(cmd)
@@ -166,7 +166,7 @@ type namedFragment struct {
 }
 
 // setFragment stores the text that a reference stands for, and gives it an alias.
-func (env Env) setFragment(ctx context.Context, res *Result, f *loadFlags, alias, ref string) (n namedFragment, err error) {
+func setFragment(ctx context.Context, env Env, res *Result, f *loadFlags, alias, ref string) (n namedFragment, err error) {
 	if err := fragments.CheckAlias(alias); err != nil {
 		return n, usagef("%v", err)
 	}
@@ -177,7 +177,7 @@ func (env Env) setFragment(ctx context.Context, res *Result, f *loadFlags, alias
 	if err != nil {
 		return n, err
 	}
-	content, err := env.resolveFragment(ctx, res, f, ref)
+	content, err := resolveFragment(ctx, env, res, f, ref)
 	if err != nil {
 		return n, err
 	}
@@ -195,7 +195,7 @@ var hostPrefixes = []string{"file", "http", "https", "sha256"}
 
 // resolveFragment returns the fragment that a reference stands for, which must be the only one. It loads
 // plugins only for the prefix of a plugin.
-func (env Env) resolveFragment(ctx context.Context, res *Result, f *loadFlags, ref string) (c fragments.Content, err error) {
+func resolveFragment(ctx context.Context, env Env, res *Result, f *loadFlags, ref string) (c fragments.Content, err error) {
 	prefix, _, named := strings.Cut(ref, ":")
 	set, err := env.loadWith(ctx, res, f, nil, func(o *loader.Options) {
 		o.RequiredInArgs = true

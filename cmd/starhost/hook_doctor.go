@@ -46,12 +46,12 @@ late, and each of which it cannot tell. The exit code is 1 if there is such a fa
   starhost hook doctor --calls --since 7d
   starhost hook doctor claude-code -F json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := p.env.newDoctor()
+			d, err := newDoctor(p.env)
 			if err != nil {
 				return err
 			}
 			d.Try, d.File = try, file
-			if d.Compare, err = p.env.newComparison(calls, since); err != nil {
+			if d.Compare, err = newComparison(p.env, calls, since); err != nil {
 				return err
 			}
 			return runDoctor(cmd.Context(), p.env, &p.res, d, strict, args)
@@ -68,7 +68,7 @@ late, and each of which it cannot tell. The exit code is 1 if there is such a fa
 
 // newDoctor returns a doctor for this machine. It knows the current project, but not yet whether the user
 // trusts it, nor the log.
-func (env Env) newDoctor() (*install.Doctor, error) {
+func newDoctor(env Env) (*install.Doctor, error) {
 	own, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (env Env) newDoctor() (*install.Doctor, error) {
 const quickCalls = 50
 
 // newComparison returns what compares transcripts with the log, which it does not know yet.
-func (env Env) newComparison(calls bool, since string) (*trace.Comparison, error) {
+func newComparison(env Env, calls bool, since string) (*trace.Comparison, error) {
 	x := &trace.Comparison{Getenv: env.getenv, Changes: env.machine().Changes()}
 	switch {
 	case since != "" && !calls:
@@ -110,10 +110,10 @@ func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, str
 		}
 		chosen = append(chosen, agent)
 	}
-	env.addTrust(d)
+	addTrust(env, d)
 	var log *fleet.LogState
 	if dir, config, err := env.openLog(res); err == nil { // loading the config reports the error for each line of the settings
-		log = env.stateOfLog(dir, config)
+		log = stateOfLog(dir, config)
 		if d.Log = dir; config.Log.Enabled {
 			d.Compare.Max = config.Log.Max
 			d.Compare.Log, d.Compare.Kept = dir, d.Now.Add(-cmp.Or(config.Log.Keep, decision.DefaultKeep))
@@ -145,7 +145,7 @@ func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, str
 }
 
 // addTrust tells a doctor which settings of the current project do not apply because nobody trusts it.
-func (env Env) addTrust(d *install.Doctor) {
+func addTrust(env Env, d *install.Doctor) {
 	o := loader.TrustOptions{Dir: d.Project, Getenv: env.getenv, Managed: env.managed}
 	plan, err := o.Plan()
 	if err != nil {

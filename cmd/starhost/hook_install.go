@@ -130,7 +130,7 @@ func installHook(env Env, res *Result, cmd *cobra.Command, f *hookFlags, s *inst
 	if err != nil {
 		return misuseOf("hook install", err)
 	}
-	line, err := env.installedLine(cmd, f, s, agent, main, args[1:])
+	line, err := installedLine(env, cmd, f, s, agent, main, args[1:])
 	if err != nil {
 		return misuseOf("hook install", err)
 	}
@@ -144,17 +144,17 @@ func installHook(env Env, res *Result, cmd *cobra.Command, f *hookFlags, s *inst
 		return env.printResult(res, installed{r, env.getenv("HOME")})
 	}
 	if len(args) == 1 {
-		env.warnWithoutPlugins(res, agent)
+		warnWithoutPlugins(env, res, agent)
 	}
-	if err := env.tryInstalled(cmd.Context(), res, agent, &line, len(args) > 1); err != nil {
+	if err := tryInstalled(cmd.Context(), env, res, agent, &line, len(args) > 1); err != nil {
 		return err
 	}
 	return env.printResult(res, installed{r, env.getenv("HOME")})
 }
 
 // tryInstalled sends canaries through a new line, and warns of what is wrong.
-func (env Env) tryInstalled(ctx context.Context, res *Result, agent *hook.Agent, line *hook.Settings, named bool) error {
-	d, err := env.newDoctor()
+func tryInstalled(ctx context.Context, env Env, res *Result, agent *hook.Agent, line *hook.Settings, named bool) error {
+	d, err := newDoctor(env)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (env Env) tryInstalled(ctx context.Context, res *Result, agent *hook.Agent,
 
 // warnWithoutPlugins warns if the current folder has no plugins. The settings name none, so no guard is
 // active in such a folder.
-func (env Env) warnWithoutPlugins(res *Result, agent *hook.Agent) {
+func warnWithoutPlugins(env Env, res *Result, agent *hook.Agent) {
 	config, _, err := env.readConfig(false)
 	if err != nil { // hook doctor will show the mistake
 		return
@@ -180,8 +180,8 @@ func (env Env) warnWithoutPlugins(res *Result, agent *hook.Agent) {
 }
 
 // installedLine returns the settings that install writes.
-func (env Env) installedLine(
-	cmd *cobra.Command, f *hookFlags, s *install.Scope, agent *hook.Agent, main *install.File, paths []string,
+func installedLine(
+	env Env, cmd *cobra.Command, f *hookFlags, s *install.Scope, agent *hook.Agent, main *install.File, paths []string,
 ) (hook.Settings, error) {
 	except := scopeFlags
 	if s.Project {

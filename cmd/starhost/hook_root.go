@@ -28,7 +28,7 @@ import (
 // project. findRoot returns the session's pin.
 func (r *hookRun) findRoot(f *hookFlags, e *hook.Event, states *hook.States, paths []string) *hook.Pin {
 	pin := states.Pin(e, append([]string{fmt.Sprint(f.inProject, r.noConfig), f.projectRoot, r.config}, paths...)...)
-	if r.isHomeless() && len(paths) == 0 {
+	if isHomeless(r.Env) && len(paths) == 0 {
 		f.lineError = cmp.Or(f.lineError, error(usagef("hook: got no home folder, want HOME or XDG_CONFIG_HOME: your config may name guards")))
 	}
 	if project := r.agentProject(); pin.Root != "" {
@@ -74,7 +74,7 @@ func (r *hookRun) projectPlace(f *hookFlags, e *hook.Event, root string) install
 }
 
 // isHomeless reports whether nobody can tell where the user's config is.
-func (env Env) isHomeless() bool {
+func isHomeless(env Env) bool {
 	return env.getenv("HOME") == "" && !filepath.IsAbs(env.getenv("XDG_CONFIG_HOME")) &&
 		cmp.Or(env.config, env.getenv("STARHOST_CONFIG")) == "" && !env.noConfig
 }

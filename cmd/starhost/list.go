@@ -24,7 +24,7 @@ func (p *program) listCommand() *cobra.Command {
 			kind, paths := "", args
 			if cmd.ArgsLenAtDash() != 0 { // all arguments after -- are paths
 				var err error
-				if kind, paths, err = p.env.splitKind(args); err != nil {
+				if kind, paths, err = splitKind(p.env, args); err != nil {
 					return err
 				}
 			}
@@ -53,7 +53,7 @@ func (p *program) listCommand() *cobra.Command {
 
 // splitKind splits the arguments into a kind, which is "" for all kinds, and paths. If a folder has the name
 // of a kind, the user writes ./ before it, or the argument --.
-func (env Env) splitKind(args []string) (kind string, paths []string, err error) {
+func splitKind(env Env, args []string) (kind string, paths []string, err error) {
 	if len(args) == 0 {
 		return "", nil, nil
 	}

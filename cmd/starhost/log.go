@@ -243,7 +243,7 @@ is masked or cut, or lacks what the case must show, makes no case.`,
   starhost log show 32Z34AYK --golden > plugins/golden/guard_incident.txtar`,
 		Args: wantArguments("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := p.env.findRecord(&p.res, args[0])
+			r, err := findRecord(p.env, &p.res, args[0])
 			if err != nil {
 				return err
 			}
@@ -269,7 +269,7 @@ is masked or cut, or lacks what the case must show, makes no case.`,
 }
 
 // findRecord returns the record whose id equals, begins with or ends with a text, or the last record.
-func (env Env) findRecord(res *Result, id string) (*decision.Record, error) {
+func findRecord(env Env, res *Result, id string) (*decision.Record, error) {
 	dir, _, err := env.openLog(res)
 	if err != nil {
 		return nil, err

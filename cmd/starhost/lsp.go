@@ -57,7 +57,7 @@ func runLSP(ctx context.Context, env Env, res *Result) error {
 			Entry: docgen.EntryHelp, Event: docgen.EventHelp, Permission: docgen.PermissionHelp,
 		},
 		Root:    check.PluginRoot,
-		Check:   func(ctx context.Context, job lsp.Job) lsp.Analysis { return env.analyse(ctx, job, cache()) },
+		Check:   func(ctx context.Context, job lsp.Job) lsp.Analysis { return analyse(ctx, env, job, cache()) },
 		Format:  func(name, text string) (string, error) { return format.Text(filepath.Base(name), text) },
 		RunCase: env.runCase,
 	})
@@ -89,7 +89,7 @@ func (env Env) runCase(ctx context.Context, file string) (text string, ok bool) 
 }
 
 // analyse checks the plugin of an open file.
-func (env Env) analyse(ctx context.Context, job lsp.Job, cache *starlark.Cache) lsp.Analysis {
+func analyse(ctx context.Context, env Env, job lsp.Job, cache *starlark.Cache) lsp.Analysis {
 	b := env.nested(io.Discard)
 	b.dir, b.cache = job.Dir, cache
 	defer b.stores.close()

@@ -68,7 +68,7 @@ packs lists them. Nothing that exists is overwritten.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			catchSignals(cmd.Context())
-			return p.env.newGuard(&p.res, append(args, "guard")[0], packs)
+			return newGuard(p.env, &p.res, append(args, "guard")[0], packs)
 		},
 	}
 	guardCmd.Flags().StringSliceVar(&packs, "packs", guard.PackNames, "`PACKS` of rules, between commas; starhost docs packs lists them")
@@ -81,7 +81,7 @@ packs lists them. Nothing that exists is overwritten.`,
 }
 
 // newGuard writes the guard of rules into a folder, with some packs.
-func (env Env) newGuard(res *Result, dir string, packs []string) error {
+func newGuard(env Env, res *Result, dir string, packs []string) error {
 	for i, name := range packs {
 		if err := checkChoice("--packs", name, guard.PackNames, &packs[i]); err != nil {
 			return err
@@ -95,12 +95,12 @@ func (env Env) newGuard(res *Result, dir string, packs []string) error {
 	list := func(packs []string) string { return `packs = ["` + strings.Join(packs, `", "`) + `"]` }
 	rename := strings.NewReplacer(list(guard.PackNames), list(packs), "guard/rules.toml", name+"/rules.toml", "[plugin.guard]", "[plugin."+name+"]",
 		"claude-code guard", "claude-code "+dir, "check guard", "check "+dir)
-	return env.writeNew(res, "new guard", dir, "guard", rename, "starhost hook claude-code "+dir+" --print-config")
+	return writeNew(env, res, "new guard", dir, "guard", rename, "starhost hook claude-code "+dir+" --print-config")
 }
 
 // writeNew writes the files of a starter into a new folder, and sets the result of the command. next is a
 // command that shows the plugin at work.
-func (env Env) writeNew(res *Result, command, name, root string, rename *strings.Replacer, next string) error {
+func writeNew(env Env, res *Result, command, name, root string, rename *strings.Replacer, next string) error {
 	if _, err := os.Lstat(env.path(name)); err == nil {
 		return usagef("%s: %s exists, and nothing is overwritten: want another name", command, name)
 	}
@@ -124,7 +124,7 @@ func runNew(env Env, res *Result, name, kind string) error {
 		return err
 	}
 	next := strings.ReplaceAll(starters[slices.Index(kinds, kind)].next, "starter", name)
-	return env.writeNew(res, "new plugin", name, path.Join("starter", kind), strings.NewReplacer("starter", name), next)
+	return writeNew(env, res, "new plugin", name, path.Join("starter", kind), strings.NewReplacer("starter", name), next)
 }
 
 // checkNewName returns an error for a name that no plugin can have, and for a name that is too long: the

@@ -110,7 +110,7 @@ func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths 
 			return &report.UsageError{Msg: "replay: " + p + " is an agent, want --agent " + p, Help: "starhost replay --transcripts --agent " + p + " PATH"}
 		}
 	}
-	past, err := env.newPast(f)
+	past, err := newPast(env, f)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths 
 	if past != nil {
 		records = past.records(set)
 	} else {
-		reader, err := env.openLogs(f, set.Config)
+		reader, err := openLogs(env, f, set.Config)
 		if err != nil {
 			return err
 		}
@@ -238,7 +238,7 @@ func loadReplay(
 }
 
 // openLogs returns a reader of the records that the flags name.
-func (env Env) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader, error) {
+func openLogs(env Env, f *replayFlags, config *loader.Config) (*decision.Reader, error) {
 	names := slices.Clone(f.logs)
 	for i, name := range names {
 		if name != "-" {

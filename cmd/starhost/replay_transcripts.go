@@ -34,7 +34,7 @@ type transcriptReplay struct {
 }
 
 // newPast returns the transcripts that the flags ask for, nil for a log.
-func (env Env) newPast(f *replayFlags) (*transcriptReplay, error) {
+func newPast(env Env, f *replayFlags) (*transcriptReplay, error) {
 	switch {
 	case !f.transcripts && (len(f.agents) > 0 || f.golden != ""):
 		return nil, usagef("replay: --agent and --golden are for --transcripts")

@@ -125,7 +125,7 @@ func askOnce(ctx context.Context, env Env, res *Result, f *runFlags, paths []str
 		o.Host.Approver = approve
 		o.Host.PauseTurns = f.approve == "later" || resumes && f.approve == "ask"
 	}
-	set, err := env.loadForModel(ctx, res, &f.loadFlags, paths, &f.session, configure)
+	set, err := loadForModel(ctx, env, res, &f.loadFlags, paths, &f.session, configure)
 	if err != nil {
 		return err
 	}
@@ -171,8 +171,8 @@ func allServers(string) bool { return true }
 
 // loadForModel loads the plugins for a conversation. It needs no plugin. The decision log records the events,
 // unless the config turns it off.
-func (env Env) loadForModel(
-	ctx context.Context, res *Result, f *loadFlags, paths []string, session *sessionChoice, choose func(*loader.Options),
+func loadForModel(
+	ctx context.Context, env Env, res *Result, f *loadFlags, paths []string, session *sessionChoice, choose func(*loader.Options),
 ) (*loader.Set, error) {
 	var failed error
 	var records *decision.Log

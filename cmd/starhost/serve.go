@@ -191,7 +191,7 @@ func runServe(ctx context.Context, env Env, res *Result, f *serveFlags, paths []
 	if err := f.check(); err != nil {
 		return err
 	}
-	token, err := env.readToken(f)
+	token, err := readToken(env, f)
 	if err != nil {
 		return err
 	}

@@ -228,7 +228,7 @@ func (v *server) outcome(event string, out host.Outcome) any {
 }
 
 // readToken returns the token in the file of --token-file, or "" without the flag.
-func (env Env) readToken(f *serveFlags) (token string, err error) {
+func readToken(env Env, f *serveFlags) (token string, err error) {
 	if f.tokenFile == "" {
 		return "", nil
 	}
@@ -365,7 +365,7 @@ func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, token 
 	listeners := make([]net.Listener, len(servers))
 	for i, s := range servers { // opens all of them first, because half of the servers would be no use
 		var err error
-		if listeners[i], err = s.listen(ctx, v.addressHere(s.address)); err != nil {
+		if listeners[i], err = s.listen(ctx, addressHere(v.Env, s.address)); err != nil {
 			for _, l := range listeners[:i] {
 				l.Close()
 			}
@@ -398,7 +398,7 @@ func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, token 
 }
 
 // addressHere returns an address with the path of a socket in the form that the system needs.
-func (env Env) addressHere(address string) string {
+func addressHere(env Env, address string) string {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok && path != "" {
 		return "unix:" + env.path(path)
 	}

@@ -206,13 +206,13 @@ func (p *program) sessionsShowCommand() *cobra.Command {
   starhost sessions show mine -F json`,
 		Args: wantArguments("a session's id"),
 		RunE: runSubcommand(p, func(ctx context.Context, args []string) (storedSession, error) {
-			return p.env.findSession(ctx, &p.res, args)
+			return findSession(ctx, p.env, &p.res, args)
 		}),
 	}
 }
 
 // findSession returns the session that the argument names.
-func (env Env) findSession(ctx context.Context, res *Result, args []string) (storedSession, error) {
+func findSession(ctx context.Context, env Env, res *Result, args []string) (storedSession, error) {
 	p, err := env.sessionPlace(res)
 	if err != nil {
 		return storedSession{}, err
@@ -232,7 +232,7 @@ func (p *program) sessionsExportCommand() *cobra.Command {
   starhost sessions export mine -o mine.json`,
 		Args: wantArguments("a session's id"),
 		RunE: runSubcommand(p, func(ctx context.Context, args []string) (exportedSession, error) {
-			s, err := p.env.findSession(ctx, &p.res, args)
+			s, err := findSession(ctx, p.env, &p.res, args)
 			return exportedSession(s), err
 		}),
 	}

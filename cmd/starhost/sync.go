@@ -77,7 +77,7 @@ func runSync(ctx context.Context, env Env, res *Result, f *syncFlags) error {
 	try := env.tryOptions()
 	try.Managed = env.managed
 	o := fleet.Options{Config: config, Wait: f.wait, Now: time.Now(), Try: try, Getenv: env.getenv}
-	o.Examine = func(ctx context.Context) []fleet.Coverage { return env.coverage(ctx, config) }
+	o.Examine = func(ctx context.Context) []fleet.Coverage { return coverage(ctx, env, config) }
 	if config.Log.Send != "" {
 		s := &shipment{env: env, config: config}
 		o.SendLogs, o.SendStatus = s.sendLogs, s.sendStatus

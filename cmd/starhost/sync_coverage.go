@@ -29,7 +29,7 @@ var doctorEnvironment []string
 
 // coverage asks doctor about the agents of the users whose log sync sends. Root reads no transcript and no settings of
 // a user: each doctor is a process of that user, without any right of root and any of root's variables.
-func (env Env) coverage(ctx context.Context, config *loader.Config) []fleet.Coverage {
+func coverage(ctx context.Context, env Env, config *loader.Config) []fleet.Coverage {
 	users, err := env.logFolders(config)
 	if err != nil {
 		return nil // sending the logs says why
@@ -37,7 +37,7 @@ func (env Env) coverage(ctx context.Context, config *loader.Config) []fleet.Cove
 	end := time.Now().Add(maxDoctors)
 	var all []fleet.Coverage
 	for i, u := range users {
-		list, err := env.askDoctor(ctx, u, doctorTime(time.Until(end), len(users)-i))
+		list, err := askDoctor(ctx, env, u, doctorTime(time.Until(end), len(users)-i))
 		if err != nil {
 			list = []fleet.Coverage{{Error: errtext.Clip(err.Error())}}
 		}
@@ -56,7 +56,7 @@ func doctorTime(left time.Duration, users int) time.Duration {
 }
 
 // askDoctor runs hook doctor as a user, for at most a time.
-func (env Env) askDoctor(ctx context.Context, u logFolder, most time.Duration) ([]fleet.Coverage, error) {
+func askDoctor(ctx context.Context, env Env, u logFolder, most time.Duration) ([]fleet.Coverage, error) {
 	own, err := os.Executable()
 	if err != nil {
 		return nil, err

@@ -146,7 +146,7 @@ func stateOf(f logFolder, isSent bool) (state fleet.LogState, err error) {
 }
 
 // stateOfLog returns the state of the current user's log. Without log.send, nothing is behind.
-func (env Env) stateOfLog(dir string, config *loader.Config) *fleet.LogState {
+func stateOfLog(dir string, config *loader.Config) *fleet.LogState {
 	state, err := stateOf(logFolder{dir: dir, owner: -1}, config.Log.Send != "")
 	if err != nil {
 		state.Behind = 0

@@ -87,7 +87,7 @@ func runTrust(env Env, res *Result, f trustFlags) (*trustResult, error) {
 		want = loader.TrustedPath
 	}
 	if plan.State != want || want == loader.Trusted && len(plan.Changes) > 0 {
-		yes, err := env.confirmTrust(res, plan, f.yes)
+		yes, err := confirmTrust(env, res, plan, f.yes)
 		if err != nil {
 			return r, err
 		}
@@ -104,7 +104,7 @@ func runTrust(env Env, res *Result, f trustFlags) (*trustResult, error) {
 }
 
 // confirmTrust shows the plan and asks the user, unless yes is set.
-func (env Env) confirmTrust(res *Result, plan *loader.TrustPlan, yes bool) (bool, error) {
+func confirmTrust(env Env, res *Result, plan *loader.TrustPlan, yes bool) (bool, error) {
 	if yes {
 		return true, nil
 	}

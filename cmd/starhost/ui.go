@@ -343,7 +343,7 @@ func (v *inspected) example(agent, command string) string {
 
 // keepPictures stores the attachments of a result for the page, because the JSON of the result has only their
 // ids.
-func (env Env) keepPictures(e *evaluation) {
+func keepPictures(env Env, e *evaluation) {
 	if env.keepPicture == nil {
 		return
 	}
