@@ -105,7 +105,7 @@ func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Con
 		reply, err = dryReply[T](ctx, c)
 	default:
 		reply, err = run(ctx)
-		own := w.ownRedaction()
+		own := ownRedaction(w)
 		reply, err = redactReply(own, reply), redactError(own, err)
 		e.Steps = c.meter.spent()
 	}
@@ -275,7 +275,7 @@ func (w *World) LoadFragment(ctx context.Context, ref string) (starhost.Context,
 	case !ok || len(prefix) < 2:
 		return starhost.Context{}, errorf("E0503", "fragments.get: got %q, want PREFIX:ARG or an alias", ref)
 	case prefix == "http" || prefix == "https":
-		return w.fetchFragment(ctx, ref)
+		return fetchFragment(ctx, w, ref)
 	case prefix == "file":
 		return w.readFragment(ctx, arg)
 	}

@@ -11,7 +11,7 @@ func (w *World) CheckEndpoint(baseURL, secret string) error {
 		return err
 	}
 	t.path = strings.TrimSuffix(t.path, "/") + "/"
-	if err := w.maySend(t); err != nil {
+	if err := maySend(w, t); err != nil {
 		return err
 	}
 	if secret == "" {

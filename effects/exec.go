@@ -108,7 +108,7 @@ func (w *World) Run(ctx context.Context, c Command) (Output, error) {
 	if err := c.check(); err != nil {
 		return Output{}, err
 	}
-	if err := w.payForCommand(ctx, c); err != nil {
+	if err := payForCommand(ctx, w, c); err != nil {
 		return Output{}, err
 	}
 	r := request{Stdin: blob(c.Stdin.String()), Env: secretTexts(c.Env)}
@@ -116,7 +116,7 @@ func (w *World) Run(ctx context.Context, c Command) (Output, error) {
 		r.Argv = append(r.Argv, blob(arg))
 	}
 	effect := effectCall{
-		kind: "exec", request: r, subject: strings.Join(c.Argv, " "), refusal: w.mayRun(c),
+		kind: "exec", request: r, subject: strings.Join(c.Argv, " "), refusal: mayRun(w, c),
 		writes: true, persistent: true, external: true,
 	}
 	return do(ctx, w, effect, func(ctx context.Context) (Output, error) { return w.run(ctx, c) })

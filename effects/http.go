@@ -276,7 +276,7 @@ func (s *httpExchange) refusal() error {
 	if err := s.permitted.mayFetch(s.method, s.target); err != nil {
 		return err
 	}
-	return s.w.mayRevealAll(s.target.host, s.secrets()...)
+	return mayRevealAll(s.w, s.target.host, s.secrets()...)
 }
 
 // secrets returns all texts of the request that can contain values of secrets.
@@ -537,7 +537,7 @@ func (s *httpExchange) networkError(err error) error {
 }
 
 // fetchFragment returns the text of a URL as the context that a reference to the URL has.
-func (w *World) fetchFragment(ctx context.Context, ref string) (starhost.Context, error) {
+func fetchFragment(ctx context.Context, w *World, ref string) (starhost.Context, error) {
 	s, err := newHTTPExchange(w, Request{URL: ref})
 	if err != nil {
 		return starhost.Context{}, err

@@ -481,7 +481,7 @@ func (w *World) mayName(kind, name string) error {
 	return w.refusal(kind, name, allowsName(kind, name))
 }
 
-func (w *World) checkRead(clean string) error {
+func checkRead(w *World, clean string) error {
 	return w.refusal("fs.read", quoteGlob(clean), allowsName("fs.read", clean))
 }
 
@@ -511,7 +511,7 @@ func (w *World) mayDial(method string, t *target, addr netip.Addr) error {
 
 // maySend returns an error if the plugin has no permission of any method for the target. The error proposes
 // POST if the plugin or the operator names POST only, else GET.
-func (w *World) maySend(t *target) error {
+func maySend(w *World, t *target) error {
 	get, post := w.mayFetch(http.MethodGet, t), w.mayFetch(http.MethodPost, t)
 	if get == nil || post == nil {
 		return nil
@@ -532,7 +532,7 @@ func (w *World) mayReveal(name, host string) error {
 
 // mayRevealAll returns an error if the plugin may not send the secrets in the list to a host. The host may be
 // thisMachine, for programs.
-func (w *World) mayRevealAll(host string, list ...Secret) error {
+func mayRevealAll(w *World, host string, list ...Secret) error {
 	var names []string
 	for _, s := range list {
 		names = append(names, s.Names()...)
@@ -547,9 +547,9 @@ func (w *World) mayRevealAll(host string, list ...Secret) error {
 }
 
 // mayRun returns an error if the plugin has no permission for a command, or for a secret in it.
-func (w *World) mayRun(c Command) error {
+func mayRun(w *World, c Command) error {
 	if err := w.refusal("exec", argvPattern(c.Argv), allowsArgv(c.Argv)); err != nil {
 		return err
 	}
-	return w.mayRevealAll(thisMachine, append(slices.Collect(maps.Values(c.Env)), c.Stdin)...)
+	return mayRevealAll(w, thisMachine, append(slices.Collect(maps.Values(c.Env)), c.Stdin)...)
 }

@@ -114,7 +114,7 @@ func payForKey(ctx context.Context, key string, value json.RawMessage) error {
 }
 
 // payForCommand charges for a command whose size checkSize has checked.
-func (w *World) payForCommand(ctx context.Context, c Command) error {
+func payForCommand(ctx context.Context, w *World, c Command) error {
 	size := 0
 	for _, arg := range c.Argv {
 		size += 16 + len(arg)
@@ -122,7 +122,7 @@ func (w *World) payForCommand(ctx context.Context, c Command) error {
 	for name := range c.Env {
 		size += 16 + len(name)
 	}
-	return w.payForSecrets(ctx, "exec", size, append(slices.Collect(maps.Values(c.Env)), c.Stdin))
+	return payForSecrets(ctx, w, "exec", size, append(slices.Collect(maps.Values(c.Env)), c.Stdin))
 }
 
 // payForRequest charges for a request whose form newHTTPExchange has checked.
@@ -135,12 +135,12 @@ func (w *World) payForRequest(ctx context.Context, s *httpExchange) error {
 	if err := pay(ctx, len(s.body)/16, 4*len(s.body)); err != nil {
 		return err
 	}
-	return w.payForSecrets(ctx, "http", size, secrets)
+	return payForSecrets(ctx, w, "http", size, secrets)
 }
 
 // payForSecrets charges for an effect with an argument of size bytes, and for the check of each of its
 // secrets.
-func (w *World) payForSecrets(ctx context.Context, kind string, size int, secrets []Secret) error {
+func payForSecrets(ctx context.Context, w *World, kind string, size int, secrets []Secret) error {
 	parts, bytes := 0, 0
 	for _, s := range secrets {
 		parts += len(s.parts)

@@ -118,7 +118,7 @@ func base64At(e *base64.Encoding, value string, offset int) string {
 // that the plugin may use. If it removed others, a plugin could write a guess somewhere, read it back, and
 // learn from the result whether the guess is another plugin's secret. [World.Redact] removes all secrets from
 // texts that leave the plugin.
-func (w *World) ownRedaction() redaction {
+func ownRedaction(w *World) redaction {
 	if w.Secrets == nil {
 		return nil
 	}

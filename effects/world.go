@@ -66,7 +66,7 @@ type pathRequest struct {
 }
 
 // fileCall returns the call of an effect that reads a path.
-func (w *World) fileCall(ctx context.Context, kind, name string) (effectCall, error) {
+func fileCall(ctx context.Context, w *World, kind, name string) (effectCall, error) {
 	if err := w.payForPath(ctx, "fs.read", name); err != nil {
 		return effectCall{}, err
 	}
@@ -75,13 +75,13 @@ func (w *World) fileCall(ctx context.Context, kind, name string) (effectCall, er
 		return effectCall{}, err
 	}
 	return effectCall{
-		kind: kind, request: pathRequest{name}, subject: name, refusal: w.checkRead(clean), meter: &meter{ctx: ctx},
+		kind: kind, request: pathRequest{name}, subject: name, refusal: checkRead(w, clean), meter: &meter{ctx: ctx},
 	}, nil
 }
 
 // ReadFile returns the text of a file of the workspace.
 func (w *World) ReadFile(ctx context.Context, name string) (string, error) {
-	c, err := w.fileCall(ctx, "fs.read", name)
+	c, err := fileCall(ctx, w, "fs.read", name)
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +109,7 @@ func (w *World) Below(name string) string {
 
 // ReadFileBytes returns the bytes of a file of the workspace.
 func (w *World) ReadFileBytes(ctx context.Context, name string) ([]byte, error) {
-	c, err := w.fileCall(ctx, "fs.read_bytes", name)
+	c, err := fileCall(ctx, w, "fs.read_bytes", name)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (w *World) readFile(name string, m *meter) ([]byte, error) {
 
 // FileExists reports whether the workspace has a file or folder of that name.
 func (w *World) FileExists(ctx context.Context, name string) (bool, error) {
-	c, err := w.fileCall(ctx, "fs.exists", name)
+	c, err := fileCall(ctx, w, "fs.exists", name)
 	if err != nil {
 		return false, err
 	}
@@ -145,7 +145,7 @@ func (w *World) FileExists(ctx context.Context, name string) (bool, error) {
 
 // StatFile describes a file or folder of the workspace.
 func (w *World) StatFile(ctx context.Context, name string) (FileInfo, error) {
-	c, err := w.fileCall(ctx, "fs.stat", name)
+	c, err := fileCall(ctx, w, "fs.stat", name)
 	if err != nil {
 		return FileInfo{}, err
 	}
@@ -213,7 +213,7 @@ func (w *World) resolve(name string, m *meter) (string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		hint := ""
 		if m == nil || m.ctx.Value(hintKey{}) == nil {
-			hint = w.nearSibling(path.Clean(name))
+			hint = nearSibling(w, path.Clean(name))
 		}
 		return "", readError(name, err, hint)
 	}
@@ -239,7 +239,7 @@ func (w *World) resolvePath(name string, m *meter) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := w.checkRead(clean); err != nil {
+	if err := checkRead(w, clean); err != nil {
 		return "", err
 	}
 	actual, err := w.Workspace.resolve(clean, m)
@@ -249,7 +249,7 @@ func (w *World) resolvePath(name string, m *meter) (string, error) {
 	if err != nil || actual == clean {
 		return actual, err
 	}
-	return actual, w.checkRead(actual)
+	return actual, checkRead(w, actual)
 }
 
 // Bounds of the search for a file that the plugin may have meant. Plugins do not pay for this search.
@@ -260,7 +260,7 @@ const (
 
 // nearSibling returns the file beside a missing one that the plugin may have meant, or "". It
 // considers only files that the plugin may read.
-func (w *World) nearSibling(clean string) string {
+func nearSibling(w *World, clean string) string {
 	g, err := parseGlob(path.Join(quoteGlob(path.Dir(clean)), "*"))
 	if err != nil {
 		return ""

@@ -52,7 +52,7 @@ func (w *World) WriteFile(ctx context.Context, name, content string) error {
 	if err := pay(ctx, writeSteps+len(content)/64, 0); err != nil {
 		return err
 	}
-	clean, refused := w.mayWrite(name)
+	clean, refused := mayWrite(w, name)
 	sum := sha256.Sum256([]byte(content))
 	c := effectCall{
 		kind: "fs.write", request: request{name, len(content), hex.EncodeToString(sum[:])}, subject: fmt.Sprintf("%s (%d B)", name, len(content)),
@@ -65,7 +65,7 @@ func (w *World) WriteFile(ctx context.Context, name, content string) error {
 }
 
 // mayWrite returns the clean form of a path, if the plugin may write there.
-func (w *World) mayWrite(name string) (string, error) {
+func mayWrite(w *World, name string) (string, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
 		return "", err
@@ -107,7 +107,7 @@ func (w *World) writeFile(clean, name, content string) error {
 		return err
 	}
 	if actual != clean {
-		if _, err := w.mayWrite(actual); err != nil {
+		if _, err := mayWrite(w, actual); err != nil {
 			return err
 		}
 	}
