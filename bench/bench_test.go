@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,6 +134,10 @@ func TestWritePage(t *testing.T) {
 	}
 	if err := os.WriteFile(file, []byte("# By hand\n"), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	missing := filepath.Join(t.TempDir(), "none.md")
+	if err := measure(goals, false, missing, "", io.Discard); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a page that does not exist: got %v", err)
 	}
 	if err := writePage(file, rows); err == nil || !strings.Contains(err.Error(), "got no marks") {
 		t.Errorf("a page without marks: got %v", err)

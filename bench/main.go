@@ -12,7 +12,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -35,27 +34,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = runProfiled(*profile, func() error { return measure(chosen, *quick, *page, os.Stdout) })
-	if err != nil {
+	if err := measure(chosen, *quick, *page, *profile, os.Stdout); err != nil {
 		log.Fatal(err)
 	}
-}
-
-// runProfiled does work, and writes its profile unless file is "".
-func runProfiled(file string, work func() error) error {
-	if file == "" {
-		return work()
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return err
-	}
-	err = work()
-	pprof.StopCPUProfile()
-	return errors.Join(err, f.Close())
 }
 
 // choose returns the goals with the ids of a list, or all for "".
@@ -74,8 +55,21 @@ func choose(ids string) ([]goal, error) {
 	return chosen, nil
 }
 
-// measure runs goals, prints each row as soon as it is measured, and writes the page.
-func measure(goals []goal, quick bool, page string, out io.Writer) error {
+// measure runs goals, prints each row as soon as it is measured, and writes the page and the profile.
+func measure(goals []goal, quick bool, page, profile string, out io.Writer) error {
+	defer pprof.StopCPUProfile() // does nothing without a profile
+	err := catch(func() {
+		if page != "" { // read before minutes of work
+			_, _, err := readPage(page)
+			try(err)
+		}
+		if profile != "" {
+			try(pprof.StartCPUProfile(must(os.Create(profile))))
+		}
+	})
+	if err != nil {
+		return err
+	}
 	debug.SetGCPercent(350) // as the binary does
 	r, err := newRig(quick)
 	if err != nil {
@@ -87,6 +81,7 @@ func measure(goals []goal, quick bool, page string, out io.Writer) error {
 		if err := catch(func() { g.run(r) }); err != nil {
 			return fmt.Errorf("%s: %w", g.id, err)
 		}
+		r.endGoal()
 	}
 	fmt.Fprintln(out, tally(r.rows))
 	if page == "" {

@@ -23,15 +23,6 @@ func (r *rig) usage(c command) usage {
 	return usage{spreadOf(peaks), spreadOf(faults), spreadOf(seconds)}
 }
 
-// comparePeaks adds the peak memory of a process by that of another one.
-func (r *rig) comparePeaks(c claim, ours, base []string) {
-	var peaks [2]float64
-	for i, argv := range [2][]string{ours, base} {
-		peaks[i] = r.usage(command{argv: argv}).peakMiB.median
-	}
-	r.add(row{claim: c, got: exactly(peaks[0] / peaks[1]), sides: fmt.Sprintf("%.0f : %.0f MiB", peaks[0], peaks[1])})
-}
-
 // initialBytes returns the bytes that the packages of a Go program allocate before main begins.
 func (r *rig) initialBytes(argv ...string) float64 {
 	trace := r.run(command{argv: argv, env: []string{"GODEBUG=inittrace=1"}}).stderr

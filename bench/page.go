@@ -18,16 +18,22 @@ const (
 	endMark   = "<!-- end of what is measured -->\n"
 )
 
-// writePage puts the machine and the table of rows into a page that has the marks.
-func writePage(file string, rows []row) error {
+// readPage returns what a page has before and after the generated part.
+func readPage(file string) (before, after []byte, err error) {
 	page, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
 	before, rest, begins := bytes.Cut(page, []byte(beginMark))
 	_, after, ends := bytes.Cut(rest, []byte(endMark))
-	if !begins || !ends {
-		return errors.New(file + ": got no marks, want " + strings.TrimSpace(beginMark) + " and " + strings.TrimSpace(endMark))
+	if err == nil && (!begins || !ends) {
+		err = errors.New(file + ": got no marks, want " + strings.TrimSpace(beginMark) + " and " + strings.TrimSpace(endMark))
+	}
+	return before, after, err
+}
+
+// writePage puts the machine and the table of rows into a page that has the marks.
+func writePage(file string, rows []row) error {
+	before, after, err := readPage(file)
+	if err != nil {
+		return err
 	}
 	text := beginMark + "\n" + machine() + "\n\n" + table(rows) + "\n" + tally(rows) + ".\n\n" + endMark
 	return os.WriteFile(file, bytes.Join([][]byte{before, []byte(text), after}, nil), 0o644)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,12 +44,20 @@ func newRig(quick bool) (*rig, error) {
 	return r, err
 }
 
-// close ends children, the last one first, and removes the folder.
+// close ends what a failed goal left, and removes the folder.
 func (r *rig) close() {
+	r.endGoal()
+	os.RemoveAll(r.dir)
+}
+
+// endGoal ends children, the last one first, and frees the memory of a goal, so that the next one is measured
+// as with -only.
+func (r *rig) endGoal() {
 	for _, end := range slices.Backward(r.ends) {
 		end()
 	}
-	os.RemoveAll(r.dir)
+	r.ends = nil
+	debug.FreeOSMemory()
 }
 
 // scale returns the size of a fixture, which -quick reduces.
