@@ -356,9 +356,9 @@ func quotedCode(text string, raw, hasCode bool) (list []token, size int, ok bool
 
 // judgeCode judges the text of Python behind -c, or in a here-document. It returns false if the text may run a
 // program.
-func (r *reader) judgeCode(name string, args []word) bool {
+func judgeCode(r *reader, name string, args []word) bool {
 	if name == "node" {
-		return r.judgeNode(args)
+		return judgeNode(r, args)
 	}
 	if !strings.HasPrefix(name, "py") {
 		return false
@@ -390,7 +390,7 @@ func nodeFiles(args []word) (files []string, ok bool) {
 }
 
 // judgeNode judges node -e TEXT and node -p TEXT. The files must be there: of a.json that is none, node runs a.json.js.
-func (r *reader) judgeNode(args []word) bool {
+func judgeNode(r *reader, args []word) bool {
 	files, ok := nodeFiles(args)
 	if !ok {
 		return false

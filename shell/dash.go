@@ -53,7 +53,7 @@ func noteManners(w *syntax.Word, has *[asDash + 1]bool) {
 }
 
 // readDashBackground adds the command that dash reads behind &>, which it reads as "&" and ">".
-func (r *reader) readDashBackground(c *syntax.CallExpr, s *syntax.Stmt) {
+func readDashBackground(r *reader, c *syntax.CallExpr, s *syntax.Stmt) {
 	args, found := c.Args, false // args are the words that no command has yet
 	end := func(at syntax.Pos) {
 		n := 0
@@ -87,7 +87,7 @@ func (r *reader) runInDash(words []word) {
 }
 
 // dashTest adds the program that dash runs behind [[ … ||.
-func (r *reader) dashTest(x syntax.TestExpr) {
+func dashTest(r *reader, x syntax.TestExpr) {
 	for {
 		switch y := x.(type) {
 		case *syntax.BinaryTest:
@@ -121,7 +121,7 @@ func (r *reader) dashArithmetic(x syntax.ArithmExpr) {
 
 // timeInDash adds the program that dash runs behind "time" and its flags. dash has no such reserved
 // word, and bash does not read it as one in front of "--".
-func (r *reader) timeInDash(s *syntax.Stmt) {
+func timeInDash(r *reader, s *syntax.Stmt) {
 	for { // to the first command of a pipe
 		pipe, ok := s.Cmd.(*syntax.BinaryCmd)
 		if !ok {

@@ -15,7 +15,7 @@ func (r *reader) declaration(c *syntax.DeclClause) {
 			w := r.word(a.Value)
 			argv = append(argv, w)
 			lists = lists || isListFlag(w.text)
-			r.judgeDeclared(w)
+			judgeDeclared(r, w)
 		default:
 			value := r.assign(a)
 			if a.Name != nil {
@@ -34,7 +34,7 @@ func isListFlag(text string) bool {
 }
 
 // judgeDeclared judges a word of export, declare and their like.
-func (r *reader) judgeDeclared(w word) {
+func judgeDeclared(r *reader, w word) {
 	name, value, _ := strings.Cut(w.text, "=")
 	switch {
 	case !w.known:

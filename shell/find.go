@@ -6,7 +6,7 @@ import "strings"
 var findActions = []string{"-exec", "-execdir", "-ok", "-okdir"}
 
 // followFind follows the commands of find.
-func (r *reader) followFind(j *job) {
+func followFind(r *reader, j *job) {
 	unknown := false // a word of unknown text stands in front
 	inside := 0      // the command of an -exec goes on to here
 	last := len(j.argv) - 1
@@ -18,7 +18,7 @@ func (r *reader) followFind(j *job) {
 		w := j.argv[i]
 		switch {
 		case w.known && i >= inside && isOneOf(w.text, findActions):
-			inside = r.followAction(i, j)
+			inside = followAction(r, i, j)
 		case !w.known && w.many && w.open().pattern == "":
 			r.setWild() // it may become a whole command
 		case !w.known && (i >= inside || unknown) && w.mayBe(findActions...):
@@ -31,7 +31,7 @@ func (r *reader) followFind(j *job) {
 }
 
 // followAction follows the command behind word i, and returns the index of its end.
-func (r *reader) followAction(i int, j *job) (end int) {
+func followAction(r *reader, i int, j *job) (end int) {
 	end = i + 1
 	for end < len(j.argv) && j.argv[end].text != ";" && (j.argv[end].text != "+" || j.argv[end-1].text != "{}") {
 		end++

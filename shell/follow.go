@@ -6,25 +6,25 @@ import (
 )
 
 // follow finds what the program of a job runs. It returns the job that is to be followed next, or nil.
-func (r *reader) follow(name string, row *program, j *job) (next *job) {
+func follow(r *reader, name string, row *program, j *job) (next *job) {
 	switch row.kind {
 	case runsWords, runsAssigned, runsInput, leaves, runsRepeat:
-		return r.followWords(name, row, j)
+		return followWords(r, name, row, j)
 	case runsWatch:
-		return r.followWatch(name, row, j)
+		return followWatch(r, name, row, j)
 	case runsJoined, runsRemote:
-		r.followRemote(name, row, j)
+		followRemote(r, name, row, j)
 	case runsShell:
-		r.followShell(name, j)
+		followShell(r, name, j)
 	case runsOption:
-		r.followOption(name, j)
+		followOption(r, name, j)
 	case runsEval:
-		r.followEval(name, j)
+		followEval(r, name, j)
 	case runsBuiltin:
-		r.followBuiltin(name, j)
+		followBuiltin(r, name, j)
 	default:
 		r.recordJob(j)
-		r.judge(name, row, j)
+		judge(r, name, row, j)
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ func (j *job) splits(text word, rest []word) bool {
 }
 
 // followWords follows a wrapper whose remaining words are the command.
-func (r *reader) followWords(name string, row *program, j *job) (next *job) {
+func followWords(r *reader, name string, row *program, j *job) (next *job) {
 	rest, values, query, ok := row.behindFlags(name, j)
 	switch {
 	case query:
@@ -237,7 +237,7 @@ func joinWords(words []word) word {
 }
 
 // followWatch follows watch, which gives its words to a shell, or runs them with -x.
-func (r *reader) followWatch(name string, row *program, j *job) (next *job) {
+func followWatch(r *reader, name string, row *program, j *job) (next *job) {
 	rest, values, query, ok := row.parseFlags(j.argv[1:])
 	if !ok || query || len(rest) == 0 {
 		if !query {
@@ -256,7 +256,7 @@ func (r *reader) followWatch(name string, row *program, j *job) (next *job) {
 const safeOptions = " stricthostkeychecking batchmode connecttimeout userknownhostsfile loglevel serveraliveinterval serveralivecountmax identitiesonly identityfile port user "
 
 // followRemote follows ssh: the words behind the host are a shell text.
-func (r *reader) followRemote(name string, row *program, j *job) {
+func followRemote(r *reader, name string, row *program, j *job) {
 	argv := make([]word, 0, len(j.argv))
 	for i := 0; i < len(j.argv); i++ { // -o NAME=VALUE
 		w := j.argv[i]
@@ -293,7 +293,7 @@ func (r *reader) followRemote(name string, row *program, j *job) {
 }
 
 // followShell follows bash -c TEXT and its like.
-func (r *reader) followShell(name string, j *job) {
+func followShell(r *reader, name string, j *job) {
 	f := readShellFlags(j.argv)
 	r.errexit = r.errexit || f.errexit
 	switch {
@@ -309,7 +309,7 @@ func (r *reader) followShell(name string, j *job) {
 		r.readInput(name, "heredoc", j)
 	case f.isText || len(f.rest) > 0 && f.certain:
 		r.nextShell = name
-		if f.isText || !r.followScript(f.rest[0], "script", j.under(name), j.certain) {
+		if f.isText || !followScript(r, f.rest[0], "script", j.under(name), j.certain) {
 			r.giveUp(j)
 		}
 		r.nextShell = ""
@@ -384,7 +384,7 @@ func (f *shellFlags) readLetters(argv []word, i int) int {
 }
 
 // followOption follows su -c TEXT. The last -c counts, and other flags choose another shell.
-func (r *reader) followOption(name string, j *job) {
+func followOption(r *reader, name string, j *job) {
 	texts, ok := []word(nil), true
 	for i := 1; i < len(j.argv); i++ {
 		w := j.argv[i]
@@ -410,7 +410,7 @@ func (r *reader) followOption(name string, j *job) {
 }
 
 // followEval follows eval.
-func (r *reader) followEval(name string, j *job) {
+func followEval(r *reader, name string, j *job) {
 	rest := behindDashes(j.argv[1:])
 	if slices.ContainsFunc(rest, func(w word) bool { return w.many }) {
 		r.giveUp(j)
@@ -422,7 +422,7 @@ func (r *reader) followEval(name string, j *job) {
 }
 
 // followBuiltin follows builtin, which runs no programs, except through another builtin.
-func (r *reader) followBuiltin(name string, j *job) {
+func followBuiltin(r *reader, name string, j *job) {
 	rest := behindDashes(j.argv[1:])
 	if len(rest) == 0 {
 		r.recordJob(j)
@@ -432,7 +432,7 @@ func (r *reader) followBuiltin(name string, j *job) {
 }
 
 // followPod follows kubectl exec POD -- COMMAND.
-func (r *reader) followPod(j *job) {
+func followPod(r *reader, j *job) {
 	runs, unknown := false, false
 	for i, w := range j.argv[1:] {
 		value := i > 0 && strings.HasPrefix(j.argv[i].text, "-") // perhaps of the flag in front
@@ -469,7 +469,7 @@ var containerFlags = program{
 var imagePrograms = []string{"build", "buildx", "bake", "up", "deploy", "start", "restart", "create", "unshare", "machine", "runlabel", "debug", "model", "mcp", "ai"}
 
 // followContainer follows docker exec and docker run.
-func (r *reader) followContainer(j *job) {
+func followContainer(r *reader, j *job) {
 	for i, w := range j.argv[1:] {
 		switch {
 		case !w.known:

@@ -6,14 +6,14 @@ import (
 )
 
 // followGit follows git, whose configuration may run programs.
-func (r *reader) followGit(j *job) {
+func followGit(r *reader, j *job) {
 	args := j.argv[1:]
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		switch {
 		case w.known && w.text == "-c" && i+1 < len(args):
 			i++
-			r.judgeGitSetting(args[i], j)
+			judgeGitSetting(r, args[i], j)
 		case w.known && (w.text == "-C" || w.text == "--git-dir" || w.text == "--work-tree" || w.text == "--namespace") && i+1 < len(args):
 			i++
 			if args[i].many {
@@ -27,7 +27,7 @@ func (r *reader) followGit(j *job) {
 			r.runElsewhere(func() { r.run(j.wrap("git", args[i+2:], false)) }) // with the files of other commits
 			return
 		default:
-			r.judgeGit(w, args[i+1:])
+			judgeGit(r, w, args[i+1:])
 			return
 		}
 	}
@@ -39,7 +39,7 @@ func isBisectRun(args []word) bool {
 }
 
 // judgeGitSetting judges the value of git -c.
-func (r *reader) judgeGitSetting(w word, j *job) {
+func judgeGitSetting(r *reader, w word, j *job) {
 	key, value, _ := strings.Cut(w.text, "=")
 	section, _, _ := strings.Cut(strings.ToLower(key), ".")
 	switch {
@@ -103,7 +103,7 @@ const gitCommands = " add am annotate apply archive bisect blame branch bundle c
 var gitSteps = []string{"update", "status", "init", "add", "start", "good", "bad", "reset", "sync"}
 
 // judgeGit judges a subcommand of git.
-func (r *reader) judgeGit(sub word, args []word) {
+func judgeGit(r *reader, sub word, args []word) {
 	i := slices.IndexFunc(gitTable, func(row gitRow) bool { return row.name == sub.text })
 	if !sub.known || i <= 0 && !hasName(gitCommands, sub.text) {
 		r.setWild()
@@ -114,7 +114,7 @@ func (r *reader) judgeGit(sub word, args []word) {
 		r.setWild()
 	}
 	if sub.text == "config" {
-		r.judgeGitConfig(args)
+		judgeGitConfig(r, args)
 		return
 	}
 	for _, w := range args {
@@ -134,7 +134,7 @@ func (r *reader) judgeGit(sub word, args []word) {
 }
 
 // judgeGitConfig judges git config: the first word with a dot is the setting.
-func (r *reader) judgeGitConfig(args []word) {
+func judgeGitConfig(r *reader, args []word) {
 	if len(args) < 2 || strings.HasPrefix(args[0].text, "--get") {
 		return
 	}

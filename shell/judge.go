@@ -6,55 +6,55 @@ import (
 )
 
 // judge handles the programs that are commands themselves, but perhaps run others.
-func (r *reader) judge(name string, row *program, j *job) {
+func judge(r *reader, name string, row *program, j *job) {
 	args := j.argv[1:]
 	switch row.kind {
 	case runsFind:
-		r.followFind(j)
+		followFind(r, j)
 	case runsPod:
-		r.followPod(j)
+		followPod(r, j)
 	case runsContainer:
-		r.followContainer(j)
+		followContainer(r, j)
 	case runsGit:
-		r.followGit(j)
+		followGit(r, j)
 	case opaque:
-		r.judgeOpaque(name, row, j)
+		judgeOpaque(r, name, row, j)
 	case runsTrap:
-		r.judgeTrap(args, j)
+		judgeTrap(r, args, j)
 	case interprets:
-		r.judgeInterpreter(name, args)
+		judgeInterpreter(r, name, args)
 	case interpretsAwk:
-		r.judgeAwk(args)
+		judgeAwk(r, args)
 	case interpretsSed:
-		r.judgeSed(args)
+		judgeSed(r, args)
 	case packages:
-		r.judgePackages(name, j)
+		judgePackages(r, name, j)
 	case calculates:
-		r.judgeCalculation(name, args)
+		judgeCalculation(r, name, args)
 	case assigns:
-		r.judgeAssignment(name, args)
+		judgeAssignment(r, name, args)
 	case declares:
-		r.judgeDeclarations(args)
+		judgeDeclarations(r, args)
 	case prints:
-		r.judgePrintf(args)
+		judgePrintf(r, args)
 	case tests:
-		r.judgeTest(args)
+		judgeTest(r, args)
 	case sets:
-		r.judgeSet(name, args)
+		judgeSet(r, name, args)
 	case flagged:
-		r.judgeFlags(name, row, args)
-		r.judgeSubcommand(row, j.argv)
+		judgeFlags(r, name, row, args)
+		judgeSubcommand(r, row, j.argv)
 	case queries:
-		r.judgeQuery(name, args)
+		judgeQuery(r, name, args)
 	case writes:
-		r.judgeWriter(name, row, args)
+		judgeWriter(r, name, row, args)
 	}
 }
 
 // judgeDeclarations judges the words of export and its like behind a quote or another builtin.
-func (r *reader) judgeDeclarations(args []word) {
+func judgeDeclarations(r *reader, args []word) {
 	for _, w := range args {
-		r.judgeDeclared(w)
+		judgeDeclared(r, w)
 		if isListFlag(w.text) {
 			r.setWild()
 		}
@@ -63,9 +63,9 @@ func (r *reader) judgeDeclarations(args []word) {
 
 // judgeOpaque judges a program that may run anything, unless it only answers a question or is a file that
 // the reader follows.
-func (r *reader) judgeOpaque(name string, row *program, j *job) {
+func judgeOpaque(r *reader, name string, row *program, j *job) {
 	args := j.argv[1:]
-	if (name == "." || name == "source") && len(args) > 0 && strings.Contains(args[0].text, "/") && r.followScript(args[0], "eval", j.under(name), j.certain) {
+	if (name == "." || name == "source") && len(args) > 0 && strings.Contains(args[0].text, "/") && followScript(r, args[0], "eval", j.under(name), j.certain) {
 		return
 	}
 	asks := len(args) == 1 && (len(args[0].text) == 2 && args[0].text[0] == '-' && contains(row.query, args[0].text[1]) ||
@@ -77,7 +77,7 @@ func (r *reader) judgeOpaque(name string, row *program, j *job) {
 
 // judgeUnlisted records a program without a row: it may run what its words mention, and anything if
 // a word is decided at run time. A function that the text certainly defines is no program.
-func (r *reader) judgeUnlisted(name string, j *job) {
+func judgeUnlisted(r *reader, name string, j *job) {
 	r.recordJob(j)
 	if end := r.defined[name]; end > 0 && end <= r.at.offset && len(j.wrappers) == 0 {
 		return
@@ -98,7 +98,7 @@ func (r *reader) judgeUnlisted(name string, j *job) {
 }
 
 // judgeSubcommand judges a program that runs others behind all subcommands but those of its row.
-func (r *reader) judgeSubcommand(row *program, argv []word) {
+func judgeSubcommand(r *reader, row *program, argv []word) {
 	if row.subs != "" && !isQuestion(argv[1:]) && !row.shows(argv) {
 		r.setWild()
 	}
@@ -157,7 +157,7 @@ func (p *program) behindSub(argv []word) (spoken []word) {
 }
 
 // judgeFlags judges a program that runs another one behind some of its flags or subcommands only.
-func (r *reader) judgeFlags(name string, row *program, args []word) {
+func judgeFlags(r *reader, name string, row *program, args []word) {
 	commands := hasSubcommands(row.long)
 	operand := false // one stands in front
 	for _, w := range args {
@@ -183,7 +183,7 @@ func (r *reader) judgeFlags(name string, row *program, args []word) {
 }
 
 // judgeWriter judges a program that makes files, whose names may be a part of a flag.
-func (r *reader) judgeWriter(name string, row *program, args []word) {
+func judgeWriter(r *reader, name string, row *program, args []word) {
 	if name == "curl" && printsOnly(args) {
 		return
 	}
@@ -265,7 +265,7 @@ func isQuestion(args []word) bool {
 }
 
 // judgeTrap visits the text of trap.
-func (r *reader) judgeTrap(args []word, j *job) {
+func judgeTrap(r *reader, args []word, j *job) {
 	args = behindDashes(args)
 	r.dropTraps() // this one may replace those before
 	if len(args) == 0 || args[0].known && (args[0].text == "" || args[0].text[0] == '-') {
@@ -291,7 +291,7 @@ func (r *reader) dropTraps() {
 const modules = " json.tool venv pip http.server compileall py_compile "
 
 // judgeInterpreter judges python, perl, node and their like, whose text is no shell text.
-func (r *reader) judgeInterpreter(name string, args []word) {
+func judgeInterpreter(r *reader, name string, args []word) {
 	version := "-v"
 	if strings.HasPrefix(name, "py") { // "python -v" reads its text from standard input
 		version = "-V"
@@ -299,14 +299,14 @@ func (r *reader) judgeInterpreter(name string, args []word) {
 	if isQuestion(args) || len(args) == 1 && args[0].text == version {
 		return
 	}
-	if r.judgeCode(name, args) || checksOnly(name, args) {
+	if judgeCode(r, name, args) || checksOnly(name, args) {
 		return
 	}
 	if len(args) > 1 && args[0].text == "-m" && hasName(modules, args[1].text) && args[1].known {
 		r.addCall(args[1:], false)
 		if args[1].text == "pip" {
 			row, _ := findProgram("pip")
-			r.judgeSubcommand(row, args[1:])
+			judgeSubcommand(r, row, args[1:])
 		}
 		return
 	}
@@ -323,7 +323,7 @@ func checksOnly(name string, args []word) bool {
 }
 
 // judgeAwk judges awk, whose text may run programs.
-func (r *reader) judgeAwk(args []word) {
+func judgeAwk(r *reader, args []word) {
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		switch {
@@ -348,11 +348,11 @@ func (r *reader) judgeAwk(args []word) {
 const sedFlags = " -n -E -r -nE -ne --in-place -Ei -nr -u -s -z "
 
 // judgeSed judges sed, whose commands e, w and s///e run or write.
-func (r *reader) judgeSed(args []word) {
+func judgeSed(r *reader, args []word) {
 	scripts, inPlace, files := 0, false, []word(nil)
 	script := func(i int) {
 		if i < len(args) {
-			scripts += r.judgeSedScript(args[i])
+			scripts += judgeSedScript(r, args[i])
 		}
 	}
 	for i := 0; i < len(args); i++ {
@@ -391,7 +391,7 @@ func (r *reader) judgeSed(args []word) {
 }
 
 // judgeSedScript returns 1. A script that may run programs makes the text wild.
-func (r *reader) judgeSedScript(w word) int {
+func judgeSedScript(r *reader, w word) int {
 	if !w.known || !isSafeSed(w.text) {
 		r.setWild()
 	}
@@ -484,9 +484,9 @@ func hasWord(words []word, text string) bool {
 }
 
 // judgePackages judges npm and its like, which run scripts of the project.
-func (r *reader) judgePackages(name string, j *job) {
+func judgePackages(r *reader, name string, j *job) {
 	args := j.argv[1:]
-	if r.followPackage(name, j) {
+	if followPackage(r, name, j) {
 		return
 	}
 	if len(args) > 0 && isOneOf(args[0].text, []string{"--version", "-v", "--help"}) {
@@ -499,7 +499,7 @@ func (r *reader) judgePackages(name string, j *job) {
 }
 
 // judgeCalculation judges exit and its like: zsh calculates the word.
-func (r *reader) judgeCalculation(name string, args []word) {
+func judgeCalculation(r *reader, name string, args []word) {
 	if name == "kill" {
 		return
 	}
@@ -518,7 +518,7 @@ func (r *reader) judgeCalculation(name string, args []word) {
 }
 
 // judgeAssignment judges read, unset and their like: an index in a name is calculated.
-func (r *reader) judgeAssignment(name string, args []word) {
+func judgeAssignment(r *reader, name string, args []word) {
 	for i, w := range args {
 		switch {
 		case name == "read" && i > 0 && isOneOf(args[i-1].text, []string{"-p", "-d"}):
@@ -542,7 +542,7 @@ func (r *reader) judgeAssignment(name string, args []word) {
 }
 
 // judgePrintf judges printf: zsh calculates numbers, and -v assigns.
-func (r *reader) judgePrintf(args []word) {
+func judgePrintf(r *reader, args []word) {
 	if args = behindDashes(args); len(args) == 0 {
 		return
 	}
@@ -569,7 +569,7 @@ func (r *reader) judgePrintf(args []word) {
 }
 
 // judgeTest judges test and [. An operand of unknown length may contain an operator.
-func (r *reader) judgeTest(args []word) {
+func judgeTest(r *reader, args []word) {
 	for i, w := range args {
 		if w.many {
 			r.setWild()
@@ -581,7 +581,7 @@ func (r *reader) judgeTest(args []word) {
 			}
 		case "-eq", "-ne", "-lt", "-le", "-gt", "-ge":
 			// mksh, ksh and older zsh calculate both sides.
-			if r.readsNumbers(args, i) {
+			if readsNumbers(r, args, i) {
 				continue
 			}
 			if i > 0 && !args[i-1].number && !isDigits(args[i-1].text) || i+1 < len(args) && !args[i+1].number && !isDigits(args[i+1].text) {
@@ -593,7 +593,7 @@ func (r *reader) judgeTest(args []word) {
 
 // readsNumbers reports whether a comparison of test or [ certainly takes its sides for plain numbers, as bash and dash
 // do if nothing else stands there: the words decide then which one is the operator.
-func (r *reader) readsNumbers(args []word, operator int) bool {
+func readsNumbers(r *reader, args []word, operator int) bool {
 	if operator == 2 && args[0].known && args[0].text == "!" {
 		args, operator = args[1:], 1
 	}
@@ -612,7 +612,7 @@ func isOptionFlag(text string) bool {
 }
 
 // judgeSet judges set and shopt: some options change how the shell reads what follows.
-func (r *reader) judgeSet(name string, args []word) {
+func judgeSet(r *reader, name string, args []word) {
 	if name == "shopt" {
 		for _, w := range args {
 			if !isOneOf(w.text, shellOptions) {

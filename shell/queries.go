@@ -13,7 +13,7 @@ const harmlessQueries = " .tables .schema .mode .headers .header .databases .ind
 var runningQueries = []string{"system", "program", "source", "pager", "load_extension", "edit("}
 
 // judgeQuery judges the client of a database: some commands in its text run a program.
-func (r *reader) judgeQuery(name string, args []word) {
+func judgeQuery(r *reader, name string, args []word) {
 	texts := 0
 	behindFile := false // for sqlite3
 	for _, w := range args {

@@ -314,7 +314,7 @@ func (r *reader) compound(s *syntax.Stmt) {
 	case *syntax.TimeClause:
 		r.addCall([]word{{text: "time", known: true}, {many: true}}, false)
 		if c.Stmt != nil {
-			r.timeInDash(c.Stmt)
+			timeInDash(r, c.Stmt)
 			r.statement(c.Stmt)
 		}
 	case *syntax.CoprocClause:
@@ -551,11 +551,11 @@ func (r *reader) testOperator(x *syntax.BinaryTest) {
 		}
 	case syntax.AndTest: // busybox runs the next line as a command
 		if r.shell != "bash" && strings.Contains(r.source(x), "\n") {
-			r.dashTest(x.Y)
+			dashTest(r, x.Y)
 		}
 	case syntax.OrTest: // dash runs the words behind || as a command
 		if r.shell != "bash" {
-			r.dashTest(x.Y)
+			dashTest(r, x.Y)
 		}
 	case syntax.TsReMatch:
 		if w, ok := x.Y.(*syntax.Word); ok && strings.Contains(r.source(w), "|") {

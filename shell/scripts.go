@@ -68,7 +68,7 @@ type scriptFile struct {
 
 // followScript follows a shell script, as "bash FILE" and "source FILE" run it. It returns false if
 // nobody knows what the file contains.
-func (r *reader) followScript(file word, via string, wrappers []string, certain bool) bool {
+func followScript(r *reader, file word, via string, wrappers []string, certain bool) bool {
 	if !file.known {
 		return false
 	}
@@ -91,7 +91,7 @@ func (r *reader) followScript(file word, via string, wrappers []string, certain 
 const shebangs = " sh bash dash ash ksh mksh zsh "
 
 // followPath follows ./FILE, if its first line names a shell.
-func (r *reader) followPath(j *job) bool {
+func followPath(r *reader, j *job) bool {
 	text, _, ok := r.readFile(j.argv[0].text)
 	line, _, _ := strings.Cut(text, "\n")
 	line, isScript := strings.CutPrefix(line, "#!")
@@ -110,12 +110,12 @@ func (r *reader) followPath(j *job) bool {
 		r.nextShell = path.Base(fields[0])
 		defer func() { r.nextShell = "" }()
 	}
-	return r.followScript(j.argv[0], "script", j.under(path.Base(j.argv[0].text)), j.certain)
+	return followScript(r, j.argv[0], "script", j.under(path.Base(j.argv[0].text)), j.certain)
 }
 
 // followPackage follows npm run NAME and its like: the scripts of the folder's package.json. It
 // returns false if nobody knows what runs.
-func (r *reader) followPackage(name string, j *job) bool {
+func followPackage(r *reader, name string, j *job) bool {
 	script, behind := packageScript(name, j.argv[1:])
 	if !script.known || r.options.Read == nil {
 		return false

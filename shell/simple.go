@@ -28,7 +28,7 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 		return
 	}
 	r.checkWords(c, s, j)
-	r.readDashBackground(c, s)
+	readDashBackground(r, c, s)
 	outer := r.stdin
 	r.stdin = s.Redirs
 	if r.level == 0 {
@@ -231,7 +231,7 @@ func (r *reader) step(j *job) (next *job) {
 			r.recordJob(j)
 			return nil
 		}
-		if r.followPath(j) {
+		if followPath(r, j) {
 			r.script.calls[at].followed = true
 			r.recordJob(j)
 			return nil
@@ -244,14 +244,14 @@ func (r *reader) step(j *job) (next *job) {
 		r.folder = unknownFolder
 	}
 	if !ok {
-		r.judgeUnlisted(first, j)
+		judgeUnlisted(r, first, j)
 		return nil
 	}
 	r.noteBuilt(name, j)
 	r.kind = row.kind
 	c := &r.script.calls[len(r.script.calls)-1]
 	c.mentions, c.spoken = row.mentions, row.behindSub(j.argv)
-	return r.follow(name, row, j)
+	return follow(r, name, row, j)
 }
 
 // noteTrusted notes whether the text uses a trusted runner, and whether that may run code of the project.

@@ -14,7 +14,7 @@ func (r *reader) readInput(name, via string, j *job) {
 	if len(documents) == 0 && len(r.stdin) == 1 && r.stdin[0].Op == syntax.RdrIn && others {
 		j.certain = j.certain || r.entered && !r.dead
 		r.fromInput = true
-		if r.followScript(r.word(r.stdin[0].Word), "script", j.under(name), j.certain) {
+		if followScript(r, r.word(r.stdin[0].Word), "script", j.under(name), j.certain) {
 			r.fromInput = false
 			return
 		}

@@ -230,7 +230,7 @@ const runnerSettings = "GOPROXY GOENV GOWORK GOTOOLCHAIN GOSUMDB CARGO_BUILD_ CA
 	"CONFIG_SITE TS_NODE_ TOX_ NOXFILE PRE_COMMIT_ FLASK_APP"
 
 // isRunnerSetting reports whether a variable tells a runner to use what is not the project's.
-func (r *reader) isRunnerSetting(name string, value word) bool {
+func isRunnerSetting(r *reader, name string, value word) bool {
 	isOwn := value.known && (value.text == "" || isPlain(value.text) && r.ownPath(value) != "")
 	return !isOwn && !strings.Contains(name, "CACHE") && hasStart(name, strings.Fields(runnerSettings)...)
 }
@@ -305,7 +305,7 @@ func (r *reader) assignName(name string, value word) {
 	if isCalculated(name, value) {
 		r.setWild()
 	}
-	if !isPoison(name) && !r.isRunnerSetting(name, value) {
+	if !isPoison(name) && !isRunnerSetting(r, name, value) {
 		return
 	}
 	if value.known && (value.text == "" || isDigits(value.text)) && strings.HasPrefix(name, "GIT_") {

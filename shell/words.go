@@ -328,14 +328,14 @@ func (r *reader) quotedPart(p syntax.WordPart, out *wordBuilder) {
 	}
 	r.expansion(p)
 	e, ok := p.(*syntax.ParamExp)
-	r.judgeQuotes(p)
+	judgeQuotes(r, p)
 	// "$@" and "${a[@]}" may be any number of words.
 	out.setUnknown(ok && (e.Param == nil || e.Param.Value == "@" || e.Index != nil || e.Excl || e.Exp != nil))
 }
 
 // judgeQuotes judges the single quotes in an expansion within double quotes. In some of its forms
 // they quote nothing: "${x:-'$(cmd)'}".
-func (r *reader) judgeQuotes(p syntax.WordPart) {
+func judgeQuotes(r *reader, p syntax.WordPart) {
 	e, ok := p.(*syntax.ParamExp)
 	if !ok || e.Exp == nil && e.Repl == nil {
 		return
@@ -469,7 +469,7 @@ func (r *reader) heredocText(d *syntax.Redirect) word {
 			out.buf.WriteString(unescapeQuoted(lit.Value, ""))
 		default:
 			r.expansion(p)
-			r.judgeQuotes(p)
+			judgeQuotes(r, p)
 			out.setUnknown(false)
 		}
 	}
