@@ -24,10 +24,10 @@ var sizes = map[string]int{
 	"decision":         4285, // 60 of them name the plugins of a set once
 	"editor/check":     780,
 	"editor/format":    170,
-	"editor/lint":      1900,
+	"editor/lint":      1890,
 	"editor/lsp":       2800,
 	"effects":          5125, // 50 of them tell types by their content, in place of a library
-	"fleet":            1020, // fetches, tries and installs bundles
+	"fleet":            1010, // fetches, tries and installs bundles
 	"fragments":        1000,
 	"golden":           4160, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
 	"guard":            2080, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
@@ -35,20 +35,20 @@ var sizes = map[string]int{
 	"internal":         4170, // 25 of them write XML, in place of a library, and 42 are one cache in place of four, and 8 replace an item of the cache, in place of 70 in serve and store, and 9 know this machine, in place of five copies
 	"loader":           6510,
 	"measure":          420,
-	"model":            2260,
+	"model":            2250,
 	"report":           2175,
 	"schema":           1090,
 	"scripts":          40,
 	"serve/decide":     540,
 	"serve/front":      560,
-	"serve/hook":       5010,
+	"serve/hook":       5000,
 	"serve/mcp":        2290,
 	"serve/metrics":    220,
 	"serve/neko":       790,
 	"serve/otlp":       440,
 	"serve/process":    760,
 	"serve/programs":   220,
-	"serve/proxy":      3440,
+	"serve/proxy":      3430,
 	"serve/ui":         920,
 	"shell":            5855, // 150 of them are rows about the flags of programs, 280 judge one-line programs, and 280 what a trusted runner reads
 	"starlark":         7215,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_050
+const maxSize = 107_990
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -178,10 +179,7 @@ func (g *registry) authorize(ctx context.Context, challenge string) (string, err
 	if err := json.Unmarshal(text, &answer); err != nil || answer.Token+answer.AccessToken == "" {
 		return "", g.errorf(codeFetch, "%s: got no token", withoutQuery(realm.String()))
 	}
-	if answer.Token == "" {
-		answer.Token = answer.AccessToken
-	}
-	return "Bearer " + answer.Token, nil
+	return "Bearer " + cmp.Or(answer.Token, answer.AccessToken), nil
 }
 
 // parseChallenge returns the parameters of a challenge: realm="...",service="...".
@@ -201,10 +199,7 @@ func parseChallenge(text string) map[string]string {
 
 // password returns the header for the password that docker login stored for the registry, "" for none.
 func (g *registry) password(ctx context.Context) (string, error) {
-	folder := g.Getenv("DOCKER_CONFIG")
-	if folder == "" {
-		folder = filepath.Join(g.Getenv("HOME"), ".docker")
-	}
+	folder := cmp.Or(g.Getenv("DOCKER_CONFIG"), filepath.Join(g.Getenv("HOME"), ".docker"))
 	text, err := disk.Read(filepath.Join(folder, "config.json"))
 	if err != nil {
 		return "", nil // most registries of policies need none
@@ -222,10 +217,7 @@ func (g *registry) password(ctx context.Context) (string, error) {
 	if auth := config.Auths[g.host].Auth; auth != "" {
 		return "Basic " + auth, nil
 	}
-	helper := config.CredHelpers[g.host]
-	if helper == "" {
-		helper = config.CredsStore
-	}
+	helper := cmp.Or(config.CredHelpers[g.host], config.CredsStore)
 	if helper == "" {
 		return "", nil
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -187,10 +188,7 @@ func (b *BundleStatus) Lines() (lines []string) {
 		what = fmt.Sprintf("%s, sequence %d", b.Digest, b.Sequence)
 	}
 	lines = append(lines, "active: "+what)
-	fetched := "never"
-	if b.LastFetch != "" {
-		fetched = b.LastFetch
-	}
+	fetched := cmp.Or(b.LastFetch, "never")
 	if b.Age != nil {
 		fetched += ", " + timetext.FormatSpan(time.Duration(*b.Age)*time.Second) + " ago"
 	}

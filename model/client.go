@@ -110,9 +110,7 @@ func (e *timeoutError) Unwrap() error { return context.DeadlineExceeded }
 // nameCalls gives an id to each call without one, because results name their call.
 func nameCalls(calls []starhost.ToolCall, messages int) {
 	for i := range calls {
-		if calls[i].ID == "" {
-			calls[i].ID = fmt.Sprintf("call_%d_%d", messages, i+1)
-		}
+		calls[i].ID = cmp.Or(calls[i].ID, fmt.Sprintf("call_%d_%d", messages, i+1))
 	}
 }
 

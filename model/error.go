@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -88,11 +89,7 @@ func errorText(body []byte) (kind, message string) {
 	if len(e.Error) > 0 && e.Error[0] == '{' {
 		return errorText(e.Error)
 	}
-	for _, raw := range []json.RawMessage{e.Message, e.Error, e.Detail} {
-		if message == "" {
-			message = plainText(raw)
-		}
-	}
+	message = cmp.Or(plainText(e.Message), plainText(e.Error), plainText(e.Detail))
 	if kind = plainText(e.Type); kind == "" || kind == "error" {
 		kind = plainText(e.Code)
 	}

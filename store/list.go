@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -73,10 +74,7 @@ func (f *Filter) list(
 	ctx context.Context, db *sql.DB, query string,
 	aliases map[fragments.Hash][]string, scan func([]byte) fragments.Hash,
 ) (list []Item, more bool, err error) {
-	limit := f.Limit
-	if limit <= 0 {
-		limit = maxListed
-	}
+	limit := cmp.Or(max(f.Limit, 0), maxListed)
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return nil, false, err

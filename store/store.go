@@ -70,10 +70,7 @@ type handles struct{ read, write *sql.DB }
 // Open returns the database that options name, and does not open it yet.
 func Open(o Options) (*DB, error) {
 	d := newDB(o.Clock)
-	d.maxPlugin, d.keep = o.MaxPlugin, o.Keep
-	if d.maxPlugin <= 0 {
-		d.maxPlugin = MaxPlugin
-	}
+	d.maxPlugin, d.keep = cmp.Or(max(o.MaxPlugin, 0), MaxPlugin), o.Keep
 	file, isFile := strings.CutPrefix(o.URL, "sqlite:")
 	switch {
 	case strings.HasPrefix(o.URL, "postgres://"):

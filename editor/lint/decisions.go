@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -48,14 +49,7 @@ func (m *misuses) checkDecision(event string, made *build.CallExpr) {
 		m.report(OtherRefusal, made, "%s has no %s, which counts as %s there: return %[3]s(...)", event, action, has[refusal])
 		return
 	}
-	m.report(LostDecision, made, "%s has no %s, so the handler fails whenever it returns this: it has %s", event, action, orNothing(has))
-}
-
-func orNothing(has []string) string {
-	if len(has) == 0 {
-		return "nothing"
-	}
-	return strings.Join(has, ", ")
+	m.report(LostDecision, made, "%s has no %s, so the handler fails whenever it returns this: it has %s", event, action, cmp.Or(strings.Join(has, ", "), "nothing"))
 }
 
 // decisionsOf returns the calls whose results a handler returns.

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -173,10 +174,7 @@ func (m *misuses) checkMember(x *build.DotExpr, at site) {
 		return
 	}
 	m.warning = UnknownMember
-	hint := near.DidYouMean(x.Name, members)
-	if hint == "" {
-		hint = ", it has " + errtext.Cut(strings.Join(members, ", "))
-	}
+	hint := cmp.Or(near.DidYouMean(x.Name, members), ", it has "+errtext.Cut(strings.Join(members, ", ")))
 	m.warnAt(x.NamePos, "%s has no %s%s", object, x.Name, hint)
 }
 

@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"cmp"
 	"io"
 	"io/fs"
 	"os"
@@ -263,11 +264,7 @@ func (t *tree) functionSymbol(i int) documentSymbol {
 // registeredName returns the name or event that a registration spells, with a space before it.
 func registeredName(c starnames.Call) string {
 	for i, a := range c.Args {
-		name := a.Text
-		if name == "" {
-			name = a.Ident
-		}
-		if name != "" && (a.Name == "name" || a.Name == "" && i == 0) {
+		if name := cmp.Or(a.Text, a.Ident); name != "" && (a.Name == "name" || a.Name == "" && i == 0) {
 			return " " + errtext.CutTo(name, 60, "…")
 		}
 	}

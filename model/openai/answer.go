@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -246,12 +247,7 @@ func (a *answer) toolCall(part map[string]json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if c.id == "" {
-		c.id = head.ID
-	}
-	if c.name == "" {
-		c.name = head.Function.Name
-	}
+	c.id, c.name = cmp.Or(c.id, head.ID), cmp.Or(c.name, head.Function.Name)
 	arguments := argumentText(head.Function.Arguments)
 	c.arguments.WriteString(arguments)
 	a.size += len(raw)

@@ -11,6 +11,7 @@
 package decide
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -66,9 +67,7 @@ type Server struct {
 
 // NewServer returns a server without sessions.
 func NewServer(o Options) *Server {
-	if o.Deadline <= 0 {
-		o.Deadline = hook.Deadline
-	}
+	o.Deadline = cmp.Or(o.Deadline, hook.Deadline)
 	s := &Server{Options: o, running: make(chan struct{}, maxRunning)}
 	s.memory = hook.NewMemory(s.report)
 	s.memory.Share(o.Shared, o.Deadline)

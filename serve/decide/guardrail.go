@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,10 +152,7 @@ func readTool(id, name, arguments string) (starhost.ToolCall, error) {
 	if name == "" {
 		return starhost.ToolCall{}, errors.New("a tool call has no name")
 	}
-	call := starhost.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
-	if arguments == "" {
-		call.Arguments = json.RawMessage("{}")
-	}
+	call := starhost.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(cmp.Or(arguments, "{}"))}
 	if _, err := hook.ReadObject(call.Arguments, new(struct{})); err != nil {
 		return call, fmt.Errorf("the arguments of tool %q: %w", name, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // A request is one message of PicoClaw.
@@ -89,7 +91,7 @@ func (r *request) checkRequest() error {
 	}
 	for _, object := range []int{0, r.params} {
 		if name, twice := r.Duplicate(object); twice {
-			err = cmp.Or(err, fmt.Errorf("%s stands twice in one object", quoteShort(name)))
+			err = cmp.Or(err, fmt.Errorf("%q stands twice in one object", errtext.Clip(name)))
 		}
 	}
 	return err

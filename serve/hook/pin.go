@@ -97,14 +97,7 @@ func (st *States) openExisting() (*os.Root, error) {
 // readPin reads the file p.name into p. If the file is missing, p stays as it is.
 func (st *States) readPin(dir *os.Root, p *Pin) error {
 	file := p.name + pinEnd
-	if err := checkRegular(dir, st.Dir, file); err != nil {
-		return err
-	}
-	info, err := dir.Lstat(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	text, err := st.readFile(dir, file)
+	text, stored, err := st.readFile(dir, file)
 	if text == nil || err != nil {
 		return err
 	}
@@ -112,7 +105,7 @@ func (st *States) readPin(dir *os.Root, p *Pin) error {
 	if json.Unmarshal(text, p) != nil || p.Version != pinVersion {
 		return fmt.Errorf("%s: these are no guards of version %d (remove it)", filepath.Join(st.Dir, file), pinVersion)
 	}
-	p.stored = info.ModTime()
+	p.stored = stored
 	return nil
 }
 

@@ -252,10 +252,7 @@ func (st *States) readCalls(name string) (text []byte, err error) {
 	}
 	defer dir.Close()
 	for _, file := range []string{name + callsEnd, name + oldCallsEnd} {
-		part, err := []byte(nil), checkRegular(dir, st.Dir, file)
-		if err == nil {
-			part, err = st.readFile(dir, file)
-		}
+		part, _, err := st.readFile(dir, file)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // owns reports whether an event has a name and members that the agent sends.
@@ -100,7 +102,7 @@ type memberForm struct {
 // [Event.Check].
 func (e *Event) CheckForm() error {
 	if !e.IsDocumented() {
-		return fmt.Errorf("%s: unknown event %s", e.agent.Name, quoteShort(e.name))
+		return fmt.Errorf("%s: unknown event %q", e.agent.Name, errtext.Clip(e.name))
 	}
 	for _, name := range e.agent.ForeignFields {
 		if e.raw[name] != nil {

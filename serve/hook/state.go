@@ -262,7 +262,7 @@ func (f *stateFile) read() (state savedState, err error) {
 		if f.oldText = m.text(f.name); f.oldText == nil {
 			return state, nil
 		}
-	} else if f.oldText, err = f.states.readFile(f.dir, f.name); err != nil {
+	} else if f.oldText, _, err = f.states.readFile(f.dir, f.name); err != nil {
 		return state, err
 	}
 	if f.oldText == nil {
@@ -457,25 +457,29 @@ func (st *States) openDir() (*os.Root, error) {
 	return dir, nil
 }
 
-// readFile returns the content of a file. It returns nil if the file is missing or expired.
-func (st *States) readFile(dir *os.Root, name string) ([]byte, error) {
+// readFile returns the content of a regular file, and when it was stored. It returns nil if the file is missing or
+// expired.
+func (st *States) readFile(dir *os.Root, name string) (text []byte, stored time.Time, err error) {
+	if err := checkRegular(dir, st.Dir, name); err != nil {
+		return nil, stored, err
+	}
 	f, err := dir.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, stored, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, stored, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || st.isExpired(info) {
-		return nil, err
+		return nil, stored, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	text, err = io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(text) > maxFile {
 		err = fmt.Errorf("%s: got more than %d bytes (remove it)", filepath.Join(st.Dir, name), maxFile)
 	}
-	return text, err
+	return text, info.ModTime(), err
 }
 
 func (st *States) isExpired(info fs.FileInfo) bool {

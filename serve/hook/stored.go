@@ -80,7 +80,7 @@ func (st *States) entries() (*os.Root, []fs.DirEntry, error) {
 
 // decodeFile returns the session that a file has.
 func (st *States) decodeFile(dir *os.Root, name string) (host.SavedSession, error) {
-	text, err := st.readFile(dir, name+stateEnd)
+	text, _, err := st.readFile(dir, name+stateEnd)
 	if err != nil {
 		return host.SavedSession{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -46,19 +47,11 @@ func (d *document) checkCase(object int, names []string) error {
 		got := d.StringAt(key)
 		for _, want := range names {
 			if got != want && strings.EqualFold(got, want) {
-				return fmt.Errorf("got %s, want %q", quoteShort(got), want)
+				return fmt.Errorf("got %q, want %q", errtext.Clip(got), want)
 			}
 		}
 	}
 	return nil
-}
-
-// quoteShort quotes a text, cut to 200 bytes.
-func quoteShort(s string) string {
-	if len(s) > 200 {
-		return fmt.Sprintf("%q...", strings.ToValidUTF8(s[:200], ""))
-	}
-	return fmt.Sprintf("%q", s)
 }
 
 // skimObject returns the members of an object that starhost cannot read as a whole, up to the first mistake.

@@ -14,6 +14,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,9 +79,7 @@ func NewServer(live *host.LiveHost, o Options) *Server {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	if o.Session.Platform == "" {
-		o.Session.Platform = "mcp"
-	}
+	o.Session.Platform = cmp.Or(o.Session.Platform, "mcp")
 	s := &Server{live: live, options: o, sessions: map[*sdk.ServerSession]*session{}, subscribed: map[string]int{}}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.quiet, s.hush = context.WithCancel(s.stopping)

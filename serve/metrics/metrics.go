@@ -154,10 +154,7 @@ func (r *Registry) Observe(e starhost.Event, o host.Outcome) {
 
 // mode returns the mode of a plugin: "enforce" for one that no file has.
 func (r *Registry) mode(plugin string) string {
-	if mode := r.modes[plugin]; mode != "" {
-		return mode
-	}
-	return "enforce"
+	return cmp.Or(r.modes[plugin], "enforce")
 }
 
 // ServeHTTP writes all metrics in Prometheus' text format 0.0.4.

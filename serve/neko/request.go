@@ -1,6 +1,7 @@
 package neko
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,11 +73,9 @@ func (q *registration) read(body io.Reader) (*definition, error) {
 		return nil, &fieldError{"parameters", "want an object"}
 	}
 	d := &definition{
-		name: q.Name, description: q.Description, source: q.Source, callback: q.Callback, parameters: q.Parameters,
-		timeout: time.Duration(q.Timeout * float64(time.Second)),
-	}
-	if d.description == "" { // a host wants one
-		d.description = "The tool " + q.Name + "."
+		name: q.Name, source: q.Source, callback: q.Callback, parameters: q.Parameters,
+		description: cmp.Or(q.Description, "The tool "+q.Name+"."), // a host wants one
+		timeout:     time.Duration(q.Timeout * float64(time.Second)),
 	}
 	return d, nil
 }

@@ -166,11 +166,7 @@ func (m *messagesReply) whole() (string, error) {
 	for _, b := range m.blocks {
 		blocks = append(blocks, b.text())
 	}
-	stop := m.stop
-	if stop == "" {
-		stop = "null"
-	}
-	return `{"model":` + string(jsontext.Must(m.model)) + `,"content":[` + strings.Join(blocks, ",") + `],"stop_reason":` + stop +
+	return `{"model":` + string(jsontext.Must(m.model)) + `,"content":[` + strings.Join(blocks, ",") + `],"stop_reason":` + cmp.Or(m.stop, "null") +
 		`,"usage":` + string(jsontext.Must(m.usage)) + `}`, nil
 }
 
@@ -307,9 +303,7 @@ func (c *chatCall) set(e *event, part *string, value, args int) error {
 	if *part != "" && text != "" && *part != text || !isTextOrNone(&e.doc, value) || !isTextOrNone(&e.doc, args) {
 		return errOrder(e)
 	}
-	if *part == "" {
-		*part = text
-	}
+	*part = cmp.Or(*part, text)
 	c.args.WriteString(e.doc.StringAt(args))
 	return nil
 }
@@ -362,10 +356,7 @@ func (r *chatReply) whole() (string, error) {
 			}
 			message["function_call"] = o
 		}
-		finish := json.RawMessage("null")
-		if c.finish != "" {
-			finish = json.RawMessage(c.finish)
-		}
+		finish := json.RawMessage(cmp.Or(c.finish, "null"))
 		choices = append(choices, dict{"index": i, "message": message, "finish_reason": finish})
 	}
 	out := dict{"id": r.id, "model": r.model, "choices": choices}

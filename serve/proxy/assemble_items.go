@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -155,10 +156,7 @@ func (i *responseItem) agrees() bool {
 // whole returns the object of the last event with the items that the stream had, because those are the items
 // that the client has.
 func (r *responsesReply) whole() (string, error) {
-	last := r.last
-	if last == "" {
-		last = "{}"
-	}
+	last := cmp.Or(r.last, "{}")
 	doc, err := jsontext.Parse(last, maxNesting)
 	if err != nil || len(r.items) == 0 {
 		return last, err
