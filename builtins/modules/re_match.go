@@ -23,12 +23,14 @@ type reMatch struct {
 
 // reMatchMethods are the methods of a match.
 var reMatchMethods = map[string]func(*reMatch, call.Call) (starlark.Value, error){
-	"end":       (*reMatch).end,
-	"group":     (*reMatch).group,
+	"end":       ofGroup(func(m *reMatch, n int) starlark.Value { return starlark.MakeInt(m.at[2*n+1]) }),
+	"group":     ofGroup(func(m *reMatch, n int) starlark.Value { return m.value(n, starlark.None) }),
 	"groupdict": (*reMatch).groupDict,
 	"groups":    (*reMatch).groups,
-	"span":      (*reMatch).span,
-	"start":     (*reMatch).start,
+	"span": ofGroup(func(m *reMatch, n int) starlark.Value {
+		return starlark.Tuple{starlark.MakeInt(m.at[2*n]), starlark.MakeInt(m.at[2*n+1])}
+	}),
+	"start": ofGroup(func(m *reMatch, n int) starlark.Value { return starlark.MakeInt(m.at[2*n]) }),
 }
 
 var _ starlark.HasAttrs = (*reMatch)(nil)
@@ -52,40 +54,22 @@ func (m *reMatch) Attr(name string) (starlark.Value, error) {
 	return fn.BindReceiver(m), nil
 }
 
-// group implements match.group.
-func (m *reMatch) group(c call.Call) (starlark.Value, error) {
-	n, err := m.unpackGroup(c)
-	if err != nil {
-		return nil, err
+// ofGroup returns a method whose argument is the number or the name of a group.
+func ofGroup(result func(m *reMatch, n int) starlark.Value) func(*reMatch, call.Call) (starlark.Value, error) {
+	return func(m *reMatch, c call.Call) (starlark.Value, error) {
+		var group starlark.Value = starlark.MakeInt(0)
+		if err := c.Bind("group?", &group); err != nil {
+			return nil, err
+		}
+		if err := c.Pay(1, 64); err != nil {
+			return nil, err
+		}
+		n, err := m.pattern.groupNumber(group)
+		if err != nil {
+			return nil, c.Fail("E0202", "group: %v", err)
+		}
+		return result(m, n), nil
 	}
-	return m.value(n, starlark.None), nil
-}
-
-// start implements match.start.
-func (m *reMatch) start(c call.Call) (starlark.Value, error) {
-	n, err := m.unpackGroup(c)
-	if err != nil {
-		return nil, err
-	}
-	return starlark.MakeInt(m.at[2*n]), nil
-}
-
-// end implements match.end.
-func (m *reMatch) end(c call.Call) (starlark.Value, error) {
-	n, err := m.unpackGroup(c)
-	if err != nil {
-		return nil, err
-	}
-	return starlark.MakeInt(m.at[2*n+1]), nil
-}
-
-// span implements match.span.
-func (m *reMatch) span(c call.Call) (starlark.Value, error) {
-	n, err := m.unpackGroup(c)
-	if err != nil {
-		return nil, err
-	}
-	return starlark.Tuple{starlark.MakeInt(m.at[2*n]), starlark.MakeInt(m.at[2*n+1])}, nil
 }
 
 // groups implements match.groups.
@@ -113,22 +97,6 @@ func (m *reMatch) groupDict(c call.Call) (starlark.Value, error) {
 		}
 	}
 	return dict, nil
-}
-
-// unpackGroup reads the argument that names a group, and pays for the call.
-func (m *reMatch) unpackGroup(c call.Call) (int, error) {
-	var group starlark.Value = starlark.MakeInt(0)
-	if err := c.Bind("group?", &group); err != nil {
-		return 0, err
-	}
-	if err := c.Pay(1, 64); err != nil {
-		return 0, err
-	}
-	n, err := m.pattern.groupNumber(group)
-	if err != nil {
-		return 0, c.Fail("E0202", "group: %v", err)
-	}
-	return n, nil
 }
 
 // unpackDefault reads the argument for groups without a match, and pays for all groups.
