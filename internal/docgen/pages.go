@@ -448,9 +448,15 @@ func printCaseEntries(p *page.Page, entries []call.Entry, name string) {
 
 // summaryRows returns a row of a table for each entry: its name and its first line.
 func summaryRows(entries []call.Entry) [][]string {
-	rows := make([][]string, len(entries))
-	for i, e := range entries {
-		rows[i] = []string{"  " + e.Name, texttable.FirstLine(e.Doc)}
+	return nameRows(entries, func(e call.Entry) (string, string) { return e.Name, texttable.FirstLine(e.Doc) })
+}
+
+// nameRows returns a row of a table for each item: its name and a short text.
+func nameRows[T any](items []T, cells func(T) (name, text string)) [][]string {
+	rows := make([][]string, len(items))
+	for i, item := range items {
+		name, text := cells(item)
+		rows[i] = []string{"  " + name, text}
 	}
 	return rows
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/guard"
 	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -30,63 +31,36 @@ func (r Reference) WriteText(p *page.Page) {
 		}
 	}
 	printCases(p, r)
-	for _, e := range r.Events {
+	printEach(p, r.Events, printEvent)
+	printEach(p, r.Permissions, printPermission)
+	printEach(p, r.Keys, printKey)
+	printEach(p, r.Codes, printCode)
+	printEach(p, r.Packs, printPack)
+	printEach(p, r.Subjects, printSubject)
+}
+
+func printEach[T any](p *page.Page, items []T, print func(*page.Page, T)) {
+	for _, item := range items {
 		p.Section("")
-		printEvent(p, e)
-	}
-	for _, k := range r.Permissions {
-		p.Section("")
-		printPermission(p, k)
-	}
-	for _, k := range r.Keys {
-		p.Section("")
-		printKey(p, k)
-	}
-	for _, c := range r.Codes {
-		p.Section("")
-		printCode(p, c)
-	}
-	for _, pack := range r.Packs {
-		p.Section("")
-		printPack(p, pack)
-	}
-	for _, s := range r.Subjects {
-		p.Section("")
-		printSubject(p, s)
+		print(p, item)
 	}
 }
 
 // printContents prints a line for each name.
 func printContents(p *page.Page, r Reference) {
-	var names, cases, events, permissions, keys, codes, rules, words [][]string
-	for _, e := range r.Entries() {
-		names = append(names, []string{"  " + e.Name, texttable.FirstLine(e.Doc)})
-	}
-	for _, t := range r.Cases {
-		cases = append(cases, summaryRows(t.Entries)...)
-	}
-	for _, e := range r.Events {
-		events = append(events, []string{"  " + e.Name, e.Fires})
-	}
-	for _, k := range r.Permissions {
-		permissions = append(permissions, []string{"  " + k.Name, firstSentence(k.Doc)})
-	}
-	for _, k := range r.Keys {
-		keys = append(keys, []string{"  " + k.Name, firstSentence(k.Doc)})
-	}
-	for _, c := range r.Codes {
-		codes = append(codes, []string{"  " + c.Code, c.Title})
-	}
-	for _, pack := range r.Packs {
-		rules = append(rules, []string{"  " + packsName + "." + pack.Name, pack.About})
-	}
-	for _, s := range r.Subjects {
-		words = append(words, []string{"  " + s.Words()[0], firstSentence(s.text)})
-	}
 	for _, part := range []struct {
 		title string
 		rows  [][]string
-	}{{"Builtins", names}, {"Golden cases", cases}, {"Events", events}, {"Permissions", permissions}, {"Config", keys}, {"Errors", codes}, {"Packs of rules", rules}, {"Topics", words}} {
+	}{
+		{"Builtins", summaryRows(r.Entries())},
+		{"Golden cases", summaryRows(Reference{Topics: r.Cases}.Entries())},
+		{"Events", nameRows(r.Events, func(e starhost.EventSpec) (string, string) { return e.Name, e.Fires })},
+		{"Permissions", nameRows(r.Permissions, func(k effects.PermissionKind) (string, string) { return k.Name, firstSentence(k.Doc) })},
+		{"Config", nameRows(r.Keys, func(k loader.Key) (string, string) { return k.Name, firstSentence(k.Doc) })},
+		{"Errors", nameRows(r.Codes, func(c starlark.Code) (string, string) { return c.Code, c.Title })},
+		{"Packs of rules", nameRows(r.Packs, func(pack guard.Pack) (string, string) { return packsName + "." + pack.Name, pack.About })},
+		{"Topics", nameRows(r.Subjects, func(s subject) (string, string) { return s.Words()[0], firstSentence(s.text) })},
+	} {
 		p.Section(part.title + "\n")
 		p.Table(part.rows)
 	}
