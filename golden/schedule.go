@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/starhost/starhost/internal/parallel"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -36,24 +37,10 @@ func (o *Options) jobCount() int {
 	return o.Jobs
 }
 
-// runParallel calls do for the numbers from 0 to n-1, up to jobs of them at the same time.
-func runParallel(jobs, n int, do func(i int)) {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(jobs, n) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // forAll calls do for all cases, several at the same time.
 func (o *Options) forAll(cases []*testCase, do func(*testCase)) {
 	list := splitChunks(cases)
-	runParallel(o.jobCount(), len(list), func(i int) {
+	parallel.Each(o.jobCount(), len(list), func(i int) {
 		for _, c := range list[i] {
 			do(c)
 		}

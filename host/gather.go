@@ -10,14 +10,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/codes"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/parallel"
 )
 
 // ErrNoReference is the error of a loader without prefix for a reference that it does not know.
@@ -124,26 +123,16 @@ func (t *Turn) resolveReferences(ctx context.Context, refs []reference) ([]starh
 // runLoaders runs loaders at the same time. If the loaders are fast, this goroutine runs all of them before
 // another one starts.
 func (t *Turn) runLoaders(ctx context.Context, refs []reference, jobs []loadJob) {
-	var next atomic.Int64
-	work := func() {
-		for n := next.Add(1) - 1; n < int64(len(jobs)); n = next.Add(1) - 1 {
-			i := int(n)
-			if t.host.opts.LoadersLastFirst {
-				i = len(jobs) - 1 - i
-			}
-			if j := &jobs[i]; j.err == nil {
-				start := time.Now()
-				j.context, j.err = t.runLoader(ctx, j.loader, j.lane, refs[i].text)
-				j.took = time.Since(start)
-			}
+	parallel.Each(t.host.opts.Workers, len(jobs), func(i int) {
+		if t.host.opts.LoadersLastFirst {
+			i = len(jobs) - 1 - i
 		}
-	}
-	var wg sync.WaitGroup
-	for range min(t.host.opts.Workers, len(jobs)) - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
+		if j := &jobs[i]; j.err == nil {
+			start := time.Now()
+			j.context, j.err = t.runLoader(ctx, j.loader, j.lane, refs[i].text)
+			j.took = time.Since(start)
+		}
+	})
 }
 
 // recordLoads records the calls of the loaders in the order of the references.

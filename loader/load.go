@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/spf13/afero"
 
@@ -21,6 +18,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/parallel"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -308,34 +306,13 @@ func (l *loadRun) register(list []*evaluation) {
 	}
 }
 
-// each calls do for the numbers below n, from several goroutines at the same time. The calls must write to
-// different places, so that their order does not matter. If a call panics, each panics.
+// each is [parallel.Each] with the workers of the load.
 func (l *loadRun) each(n int, do func(i int)) {
 	workers := l.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	var next atomic.Int64
-	var panicked atomic.Value
-	var wg sync.WaitGroup
-	work := func() {
-		defer func() {
-			if p := recover(); p != nil {
-				panicked.Store(fmt.Sprintf("%v\n%s", p, debug.Stack()))
-			}
-		}()
-		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-			do(i)
-		}
-	}
-	for range min(workers, n) - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
-	if p := panicked.Load(); p != nil {
-		panic(p)
-	}
+	parallel.Each(workers, n, do)
 }
 
 // find finds the plugins that the arguments or the config name.
