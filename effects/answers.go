@@ -264,10 +264,10 @@ func (e *RecordedEffect) summary() string {
 		Argv blobs  `json:"argv"`
 	}
 	var reply struct {
-		Status int  `json:"status"`
-		Code   int  `json:"code"`
-		Body   blob `json:"body"`
-		Stdout blob `json:"stdout"`
+		Status int           `json:"status"`
+		Code   int           `json:"code"`
+		Body   jsontext.Text `json:"body"`
+		Stdout jsontext.Text `json:"stdout"`
 	}
 	_ = json.Unmarshal(e.Request, &request) // a member that is not there is empty
 	_ = json.Unmarshal(e.Reply, &reply)

@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // effectKinds are all effects under the names that journals give them, with the members of their requests,
@@ -142,6 +143,9 @@ type redaction func(text string) string
 
 // redactReply removes secrets from a reply. Replies of types that cannot contain a secret stay as they are.
 func redactReply[T any](remove redaction, reply T) T {
+	if text, ok := any(reply).(jsontext.Text); ok && remove != nil {
+		return any(jsontext.Text(remove(string(text)))).(T)
+	}
 	if r, ok := any(reply).(interface{ redact(redaction) T }); ok && remove != nil {
 		return r.redact(remove)
 	}

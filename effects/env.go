@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // GetEnv returns the value of an environment variable; ok is false if the variable is not set.
@@ -19,7 +20,7 @@ func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool,
 		return "", false, err
 	}
 	c := effectCall{kind: "env", request: request{name}, subject: name, refusal: w.mayName("env", name)}
-	v, err := do(ctx, w, c, func(context.Context) (*blob, error) {
+	v, err := do(ctx, w, c, func(context.Context) (*jsontext.Text, error) {
 		if w.Env == nil {
 			return nil, nil
 		}
@@ -27,7 +28,7 @@ func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool,
 		if !ok {
 			return nil, nil
 		}
-		clean := blob(w.Secrets.Redact(value)) // the plugin did not write the value
+		clean := jsontext.Text(w.Secrets.Redact(value)) // the plugin did not write the value
 		return &clean, nil
 	})
 	if v == nil {

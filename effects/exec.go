@@ -74,14 +74,14 @@ type Output struct {
 
 // outputJSON is the form of an Output in a journal.
 type outputJSON struct {
-	Code   int  `json:"code"`
-	Stdout blob `json:"stdout"`
-	Stderr blob `json:"stderr"`
+	Code   int           `json:"code"`
+	Stdout jsontext.Text `json:"stdout"`
+	Stderr jsontext.Text `json:"stderr"`
 }
 
 // MarshalJSON writes an output that is not UTF-8 as {"base64": ...}.
 func (o Output) MarshalJSON() ([]byte, error) {
-	return jsontext.EncodeOrNull(outputJSON{o.Code, blob(o.Stdout), blob(o.Stderr)}), nil
+	return jsontext.EncodeOrNull(outputJSON{o.Code, jsontext.Text(o.Stdout), jsontext.Text(o.Stderr)}), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -101,8 +101,8 @@ func (o Output) redact(remove redaction) Output {
 // code is no error; more than 1 MiB of output is one.
 func (w *World) Run(ctx context.Context, c Command) (Output, error) {
 	type request struct {
-		Argv  []blob            `json:"argv"`
-		Stdin blob              `json:"stdin,omitempty"`
+		Argv  []jsontext.Text   `json:"argv"`
+		Stdin jsontext.Text     `json:"stdin,omitempty"`
 		Env   map[string]string `json:"env,omitempty"`
 	}
 	if err := c.check(); err != nil {
@@ -111,9 +111,9 @@ func (w *World) Run(ctx context.Context, c Command) (Output, error) {
 	if err := payForCommand(ctx, w, c); err != nil {
 		return Output{}, err
 	}
-	r := request{Stdin: blob(c.Stdin.String()), Env: secretTexts(c.Env)}
+	r := request{Stdin: jsontext.Text(c.Stdin.String()), Env: secretTexts(c.Env)}
 	for _, arg := range c.Argv {
-		r.Argv = append(r.Argv, blob(arg))
+		r.Argv = append(r.Argv, jsontext.Text(arg))
 	}
 	effect := effectCall{
 		kind: "exec", request: r, subject: strings.Join(c.Argv, " "), refusal: mayRun(w, c),

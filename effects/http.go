@@ -95,12 +95,12 @@ type Response struct {
 type responseJSON struct {
 	Status  int               `json:"status"`
 	Headers map[string]string `json:"headers,omitempty"`
-	Body    blob              `json:"body"`
+	Body    jsontext.Text     `json:"body"`
 }
 
 // MarshalJSON writes a body that is not UTF-8 as {"base64": ...}.
 func (r Response) MarshalJSON() ([]byte, error) {
-	return jsontext.EncodeOrNull(responseJSON{r.Status, r.Headers, blob(r.Body)}), nil
+	return jsontext.EncodeOrNull(responseJSON{r.Status, r.Headers, jsontext.Text(r.Body)}), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -296,7 +296,7 @@ func (s *httpExchange) journalRequest() any {
 		URL     string            `json:"url"`
 		Headers map[string]string `json:"headers,omitempty"`
 		Auth    *Auth             `json:"auth,omitempty"`
-		Body    blob              `json:"body,omitempty"`
+		Body    jsontext.Text     `json:"body,omitempty"`
 	}
 	u := *s.target
 	u.query = s.query(func(v Secret) string {
@@ -310,7 +310,7 @@ func (s *httpExchange) journalRequest() any {
 		}
 		return b.String()
 	})
-	r := request{URL: u.url(), Headers: secretTexts(s.headers), Auth: s.auth, Body: blob(s.body)}
+	r := request{URL: u.url(), Headers: secretTexts(s.headers), Auth: s.auth, Body: jsontext.Text(s.body)}
 	if httpKinds[s.method] == "" {
 		r.Method = s.method
 	}

@@ -2,14 +2,12 @@ package effects
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
@@ -149,37 +147,13 @@ func decodeReply[T any](e RecordedEffect) (reply T, err error) {
 	return reply, nil
 }
 
-// A blob is a string of any bytes. Its JSON is a string if the bytes are UTF-8, else {"base64": ...}.
-type blob string
-
-func (b blob) redact(remove redaction) blob { return blob(remove(string(b))) }
-
-func (b blob) MarshalJSON() ([]byte, error) {
-	if utf8.ValidString(string(b)) {
-		return jsontext.EncodeOrNull(string(b)), nil
-	}
-	return jsontext.EncodeOrNull(map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(b))}), nil
-}
-
-func (b *blob) UnmarshalJSON(data []byte) error {
-	if data[0] == '"' {
-		return json.Unmarshal(data, (*string)(b))
-	}
-	var encoded struct{ Base64 []byte }
-	if err := json.Unmarshal(data, &encoded); err != nil {
-		return err
-	}
-	*b = blob(encoded.Base64)
-	return nil
-}
-
 // blobs are names of files, which may have any bytes.
-type blobs []blob
+type blobs []jsontext.Text
 
 func blobsOf(texts []string) blobs {
 	list := make(blobs, len(texts))
 	for i, t := range texts {
-		list[i] = blob(t)
+		list[i] = jsontext.Text(t)
 	}
 	return list
 }

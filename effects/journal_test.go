@@ -263,7 +263,7 @@ func TestReplayDiverges(t *testing.T) {
 			[]string{`1 replay: lane 1 of p: effect 1: got env {"name":"A"}, want env {"name":"` + strings.Repeat("X", 191) + `… as recorded`},
 			`replay: lane 1 of p: effect 1: got env {"name":"A"}, want env {"name":"` + strings.Repeat("X", 191) + `… as recorded`},
 		{"a reply of another type", `{"lane":"1","plugin":"p","env":{"name":"A"},"reply":[1]}`, nil, env("A"), nil,
-			[]string{`1 reply to env: got [1]: got array, want an object`}, ""},
+			[]string{`1 reply to env: got [1]: got array, want a string`}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -77,8 +77,8 @@ func FuzzBlob(f *testing.F) {
 	f.Add("\xff\x00")
 	f.Add(`{"base64":""}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		var back blob
-		if err := json.Unmarshal(jsontext.EncodeOrNull(blob(text)), &back); err != nil || string(back) != text {
+		var back jsontext.Text
+		if err := json.Unmarshal(jsontext.EncodeOrNull(jsontext.Text(text)), &back); err != nil || string(back) != text {
 			t.Errorf("%q: got %q, %v", text, back, err)
 		}
 	})

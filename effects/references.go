@@ -143,8 +143,8 @@ type contextReply starhost.Context
 
 // A contextPart is one fragment or attachment of a contextReply.
 type contextPart struct {
-	Source  string `json:"source"`
-	Content blob   `json:"content"`
+	Source  string        `json:"source"`
+	Content jsontext.Text `json:"content"`
 	// The fields below are set for an attachment only.
 	Name   string `json:"name,omitempty"`
 	Type   string `json:"type,omitempty"`
@@ -156,10 +156,10 @@ type contextPart struct {
 func (c contextReply) MarshalJSON() ([]byte, error) {
 	var parts []contextPart
 	for _, f := range c.Fragments {
-		parts = append(parts, contextPart{Source: f.Source, Content: blob(f.Content)})
+		parts = append(parts, contextPart{Source: f.Source, Content: jsontext.Text(f.Content)})
 	}
 	for _, a := range c.Attachments {
-		parts = append(parts, contextPart{a.Source, blob(a.Content), a.Name, a.Type, a.Width, a.Height})
+		parts = append(parts, contextPart{a.Source, jsontext.Text(a.Content), a.Name, a.Type, a.Width, a.Height})
 	}
 	return jsontext.EncodeOrNull(parts), nil
 }

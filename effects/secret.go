@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -86,7 +87,7 @@ func (s Secret) GoString() string { return s.String() }
 func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
 
 // MarshalJSON writes the text with names in place of secrets.
-func (s Secret) MarshalJSON() ([]byte, error) { return blob(s.String()).MarshalJSON() }
+func (s Secret) MarshalJSON() ([]byte, error) { return jsontext.Text(s.String()).MarshalJSON() }
 
 // render returns the text with the result of show in place of each secret.
 func (s Secret) render(show func(*secretValue) (string, error)) (string, error) {

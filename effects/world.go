@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -85,13 +86,13 @@ func (w *World) ReadFile(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	content, err := do(ctx, w, c, func(context.Context) (blob, error) {
+	content, err := do(ctx, w, c, func(context.Context) (jsontext.Text, error) {
 		b, err := w.readFile(name, c.meter)
 		if err != nil {
 			return "", err
 		}
 		s, err := text(name, b)
-		return blob(s), err
+		return jsontext.Text(s), err
 	})
 	return string(content), err
 }
@@ -113,9 +114,9 @@ func (w *World) ReadFileBytes(ctx context.Context, name string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	content, err := do(ctx, w, c, func(context.Context) (blob, error) {
+	content, err := do(ctx, w, c, func(context.Context) (jsontext.Text, error) {
 		b, err := w.readFile(name, c.meter)
-		return blob(b), err
+		return jsontext.Text(b), err
 	})
 	return []byte(content), err
 }

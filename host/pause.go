@@ -16,6 +16,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // errPaused says that nobody can answer now, so the turn waits.
@@ -83,7 +84,7 @@ func storedApproval(t *Turn, r *ApprovalRequest) (got approval, ok bool) {
 
 // stateIn sets the fields of p that have the turn's state.
 func stateIn(t *Turn, p *pausedTurn) *pausedTurn {
-	p.Round, p.Lanes, p.Words, p.Spent = t.round, t.laneCount, exactText(t.words), t.budgetSpent
+	p.Round, p.Lanes, p.Words, p.Spent = t.round, t.laneCount, jsontext.Text(t.words), t.budgetSpent
 	p.System, p.Model, p.Options, p.Tools = t.request.System, t.request.Model, t.request.Options, t.request.Tools
 	p.Offered, p.Usage, p.Start = toolNames(t.offeredTools), t.usage, t.start
 	for _, m := range t.own() {

@@ -4,7 +4,6 @@ package host
 
 import (
 	"encoding/json"
-	"unicode/utf8"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
@@ -14,18 +13,18 @@ import (
 // A savedMessage is a [starhost.Message] that JSON restores exactly.
 type savedMessage struct {
 	Role        string            `json:"role"`
-	Content     []exactText       `json:"content"` // parts; their boundaries say which contents they are
+	Content     []jsontext.Text   `json:"content"` // parts; their boundaries say which contents they are
 	Attachments []savedAttachment `json:"attachments,omitempty"`
 	ToolCalls   []savedCall       `json:"tool_calls,omitempty"`
-	CallID      exactText         `json:"tool_call_id,omitempty"`
-	ToolName    exactText         `json:"name,omitempty"`
+	CallID      jsontext.Text     `json:"tool_call_id,omitempty"`
+	ToolName    jsontext.Text     `json:"name,omitempty"`
 	IsError     bool              `json:"is_error,omitempty"`
-	Native      exactText         `json:"native,omitempty"` // JSON in a string, which keeps its bytes
+	Native      jsontext.Text     `json:"native,omitempty"` // JSON in a string, which keeps its bytes
 	Cut         bool              `json:"cut,omitempty"`
 	// Merged says how merging changed the message. Words are the user's own words, or nil if the last part of
 	// the content has them.
 	Merged   starhost.MergeForm `json:"merged,omitempty"`
-	Words    *exactText         `json:"words,omitempty"`
+	Words    *jsontext.Text     `json:"words,omitempty"`
 	Contents []fragments.Hash   `json:"contents,omitempty"`
 }
 
@@ -40,48 +39,21 @@ func (s *savedAttachment) ID() fragments.Hash { return s.attachment().ID() }
 
 // A savedCall is a [starhost.ToolCall] that JSON restores exactly, also if the arguments are invalid JSON.
 type savedCall struct {
-	ID        exactText `json:"id"`
-	Name      exactText `json:"name"`
-	Arguments exactText `json:"arguments"`
-}
-
-// An exactText is a text of any bytes. In JSON it is a string or, if it is not UTF-8, an object
-// with its bytes in base64.
-type exactText string
-
-type base64Text struct {
-	Base64 []byte `json:"base64"`
-}
-
-// MarshalJSON implements [json.Marshaler].
-func (t exactText) MarshalJSON() ([]byte, error) {
-	if !utf8.ValidString(string(t)) {
-		return json.Marshal(base64Text{[]byte(t)})
-	}
-	return jsontext.EncodeOrNull(string(t)), nil
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (t *exactText) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '{' {
-		var b base64Text
-		err := json.Unmarshal(data, &b)
-		*t = exactText(b.Base64)
-		return err
-	}
-	return json.Unmarshal(data, (*string)(t))
+	ID        jsontext.Text `json:"id"`
+	Name      jsontext.Text `json:"name"`
+	Arguments jsontext.Text `json:"arguments"`
 }
 
 func saveMessage(m *starhost.Message) savedMessage {
 	saved := savedMessage{
-		Role: m.Role, CallID: exactText(m.CallID), ToolName: exactText(m.ToolName), IsError: m.IsError,
-		Merged: m.Merged, Contents: m.Contents, Native: exactText(m.Native), Cut: m.Cut,
+		Role: m.Role, CallID: jsontext.Text(m.CallID), ToolName: jsontext.Text(m.ToolName), IsError: m.IsError,
+		Merged: m.Merged, Contents: m.Contents, Native: jsontext.Text(m.Native), Cut: m.Cut,
 	}
 	parts := m.Content.Parts()
 	for _, part := range parts {
-		saved.Content = append(saved.Content, exactText(part))
+		saved.Content = append(saved.Content, jsontext.Text(part))
 	}
-	if words := exactText(m.OwnWords); m.Merged == starhost.FragmentsBefore && parts[len(parts)-1] != m.OwnWords {
+	if words := jsontext.Text(m.OwnWords); m.Merged == starhost.FragmentsBefore && parts[len(parts)-1] != m.OwnWords {
 		saved.Words = &words
 	}
 	for i := range m.Attachments {
@@ -94,7 +66,7 @@ func saveMessage(m *starhost.Message) savedMessage {
 }
 
 func saveCall(c *starhost.ToolCall) savedCall {
-	return savedCall{exactText(c.ID), exactText(c.Name), exactText(c.Arguments)}
+	return savedCall{jsontext.Text(c.ID), jsontext.Text(c.Name), jsontext.Text(c.Arguments)}
 }
 
 func (c *savedCall) call() starhost.ToolCall {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // approvalTime is how long a person can answer a question, and how long the answer counts.
@@ -37,7 +38,7 @@ type pausedTurn struct {
 
 	Round     int             `json:"round"`
 	Lanes     int             `json:"lanes"`
-	Words     exactText       `json:"words"`
+	Words     jsontext.Text   `json:"words"`
 	Messages  []savedMessage  `json:"messages"`
 	Spent     fragments.Spent `json:"spent"`
 	System    string          `json:"system,omitempty"`
