@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/BurntSushi/toml"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/starnames"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
 )
@@ -307,7 +307,7 @@ func (m *caseMaker) writeProse() {
 
 // writeScript writes the step that fires the event.
 func (m *caseMaker) writeScript() {
-	m.out.WriteString("-- case.star --\nfire(" + starlarkText(m.Event))
+	m.out.WriteString("-- case.star --\nfire(" + starnames.Quote(m.Event))
 	args := maps.Clone(m.Input)
 	spec, _ := starhost.LookupEvent(m.Event) // it is no app event, because check refuses those
 	add := func(name string, value any, isSet bool) {
@@ -330,87 +330,13 @@ func (m *caseMaker) writeScript() {
 // writeArguments writes the arguments of a step by name, each behind a comma.
 func writeArguments(out *bytes.Buffer, args map[string]json.RawMessage) {
 	for _, name := range slices.Sorted(maps.Keys(args)) {
-		out.WriteString(", " + name + " = ")
-		writeStarlark(out, args[name])
+		out.WriteString(", " + name + " = " + starnames.TextOfJSON(string(args[name])))
 	}
 }
 
 // isEmptyJSON reports whether a value is one that an argument has if it is absent.
 func isEmptyJSON(raw json.RawMessage) bool {
 	return slices.Contains([]string{"null", `""`, "0", "false", "{}", "[]"}, string(raw))
-}
-
-// writeStarlark writes JSON as a Starlark expression. The members of objects keep their order.
-func writeStarlark(out *bytes.Buffer, raw json.RawMessage) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	isKey := []bool{} // true for an open object whose next token is a key
-	var kinds []json.Delim
-	first := true
-	for {
-		token, err := dec.Token()
-		if err != nil {
-			return
-		}
-		if d, ok := token.(json.Delim); ok && (d == '}' || d == ']') {
-			out.WriteString(d.String())
-			kinds, isKey = kinds[:len(kinds)-1], isKey[:len(isKey)-1]
-			first = false
-			continue
-		}
-		depth := len(kinds) - 1
-		inObject := depth >= 0 && kinds[depth] == '{'
-		if !first && (!inObject || isKey[depth]) {
-			out.WriteString(", ")
-		}
-		first = false
-		switch v := token.(type) {
-		case json.Delim:
-			out.WriteString(v.String())
-			if inObject {
-				isKey[depth] = true
-			}
-			kinds, isKey, first = append(kinds, v), append(isKey, true), true
-			continue
-		case string:
-			out.WriteString(starlarkText(v))
-		case json.Number:
-			out.WriteString(v.String())
-		case bool:
-			out.WriteString(map[bool]string{true: "True", false: "False"}[v])
-		case nil:
-			out.WriteString("None")
-		}
-		if inObject {
-			if isKey[depth] {
-				out.WriteString(": ")
-			}
-			isKey[depth] = !isKey[depth]
-		}
-	}
-}
-
-// starlarkText returns a text as a Starlark string. The result has no characters that a terminal obeys.
-func starlarkText(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteString(`\` + string(r))
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	return b.String() + `"`
 }
 
 // A caseWriter writes the text of a case.
@@ -422,7 +348,8 @@ func (w *caseWriter) writeConfig(lines string, plugins []decision.Plugin) {
 	for _, p := range plugins {
 		own := map[string]any{}
 		for key, raw := range p.Config {
-			own[key] = plainValue(raw)
+			v, _ := jsontext.DecodeValue(string(raw)) // a record's JSON is valid
+			own[key] = jsontext.GoNumbers(v)
 		}
 		if p.Mode != "" {
 			own["mode"] = p.Mode
@@ -442,32 +369,6 @@ func (w *caseWriter) writeConfig(lines string, plugins []decision.Plugin) {
 	if len(config) == 0 || enc.Encode(config) == nil {
 		w.section(configSection, b.String())
 	}
-}
-
-// plainValue decodes JSON. A whole number becomes an integer.
-func plainValue(raw json.RawMessage) any {
-	v, _ := jsontext.DecodeValue(string(raw)) // a record's JSON is valid
-	return withIntegers(v)
-}
-
-func withIntegers(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		f, _ := v.Float64() // writing the config fails later if the number is too large for TOML
-		return f
-	case []any:
-		for i := range v {
-			v[i] = withIntegers(v[i])
-		}
-	case map[string]any:
-		for key := range v {
-			v[key] = withIntegers(v[key])
-		}
-	}
-	return v
 }
 
 // session returns the session at the start of the event.

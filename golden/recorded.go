@@ -20,6 +20,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/starnames"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -92,7 +93,7 @@ func ownSettings(c *loader.Config) string {
 func (r *RecordedTurn) script() string {
 	var out bytes.Buffer
 	if q := &r.Request; r.Prompt {
-		out.WriteString("prompt(" + starlarkText(q.Text))
+		out.WriteString("prompt(" + starnames.Quote(q.Text))
 		for _, a := range []struct {
 			name  string
 			value any
@@ -108,14 +109,12 @@ func (r *RecordedTurn) script() string {
 		out.WriteString(")\n")
 	}
 	if r.Call != "" {
-		out.WriteString("call_tool(" + starlarkText(r.Call) + ", **")
-		writeStarlark(&out, r.Arguments)
-		out.WriteString(")\n")
+		out.WriteString("call_tool(" + starnames.Quote(r.Call) + ", **" + starnames.TextOfJSON(string(r.Arguments)) + ")\n")
 	}
 	if r.Event != "" {
 		var args map[string]json.RawMessage
 		_ = json.Unmarshal(r.Arguments, &args) // no error, because starhost wrote the object
-		out.WriteString("fire(" + starlarkText(r.Event))
+		out.WriteString("fire(" + starnames.Quote(r.Event))
 		writeArguments(&out, args)
 		out.WriteString(")\n")
 	}
@@ -128,13 +127,13 @@ func writeAttachments(out *bytes.Buffer, list []fragments.Attachment) {
 	for _, a := range list {
 		out.WriteString(before + "attachment(")
 		if a.URL != "" {
-			out.WriteString("url = " + starlarkText(a.URL))
+			out.WriteString("url = " + starnames.Quote(a.URL))
 		} else {
 			out.WriteString(`content = base64.decode("` + base64.StdEncoding.EncodeToString([]byte(a.Content)) + `")`)
 		}
 		for _, member := range [][2]string{{"type", a.Type}, {"name", a.Name}, {"source", a.Source}} {
 			if member[1] != "" {
-				out.WriteString(", " + member[0] + " = " + starlarkText(member[1]))
+				out.WriteString(", " + member[0] + " = " + starnames.Quote(member[1]))
 			}
 		}
 		out.WriteString(")")

@@ -82,7 +82,7 @@ func parseFlagValue(text string) (any, error) {
 		wrong = errors.New("there is text behind the value")
 	}
 	if wrong == nil {
-		plain, err := plainValue(fromJSON(value))
+		plain, err := plainValue(jsontext.GoNumbers(value))
 		if err == nil {
 			return plain, nil
 		}
@@ -98,39 +98,9 @@ func parseFlagValue(text string) (any, error) {
 	trimmed := strings.TrimSpace(text)
 	if wrong != nil && err != nil && trimmed != "" && strings.ContainsRune("[{\"'", rune(trimmed[0])) {
 		return nil, fmt.Errorf("got %s, which is neither JSON (%s) nor TOML, want one of them; a text that begins so stands in quotes: %s",
-			errtext.Clip(text), jsontext.Explain(wrong), shellwords.Quote(errtext.Clip(string(mustQuote(text)))))
+			errtext.Clip(text), jsontext.Explain(wrong), shellwords.Quote(errtext.Clip(string(jsontext.EncodeOrNull(text)))))
 	}
 	return nil, nil
-}
-
-// mustQuote returns a text as JSON.
-func mustQuote(text string) []byte {
-	quoted, _ := json.Marshal(text) // encoding a text cannot fail
-	return quoted
-}
-
-// fromJSON returns a decoded JSON value in the types that the TOML parser uses.
-func fromJSON(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		f, err := v.Float64()
-		if err != nil {
-			return nil // TOML has no number of this size
-		}
-		return f
-	case []any:
-		for i := range v {
-			v[i] = fromJSON(v[i])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = fromJSON(v[name])
-		}
-	}
-	return v
 }
 
 // isManaged reports whether the managed config makes this setting or grants this permission. If it does,

@@ -280,6 +280,28 @@ func DecodeValue(text string) (v any, err error) {
 	return v, err
 }
 
+// GoNumbers changes the numbers of a decoded value to int64, or else to float64: an infinity for a number that
+// is too large for one.
+func GoNumbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, _ := v.Float64()
+		return f
+	case []any:
+		for i := range v {
+			v[i] = GoNumbers(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = GoNumbers(v[key])
+		}
+	}
+	return v
+}
+
 // IntegerAt returns a whole number, 0 for other values.
 func (d *Document) IntegerAt(i int) (n int64) {
 	if d.HasKind(i, Scalar) {
