@@ -157,7 +157,7 @@ func (r *registry) hooksOf(event string) (*eventHooks, error) {
 
 // toolsWhere returns the tools that may accepts, sorted by name.
 func (r *registry) toolsWhere(may func(*starhost.Tool) bool) []starhost.Tool {
-	var tools []starhost.Tool
+	tools := make([]starhost.Tool, 0, len(r.catalog))
 	for i := range r.catalog {
 		if t := &r.catalog[i]; may(t) {
 			tools = append(tools, *t)

@@ -81,6 +81,6 @@ func appendPieces(dst []string, m *starhost.Message, idOf idFunc) []string {
 
 // toolPiece returns a tool's part of a rendering.
 func toolPiece(t starhost.Tool) string {
-	head, _ := json.Marshal([]string{t.Name, t.Description}) // marshalling strings cannot fail
-	return string(head) + string(t.Parameters) + "\n"
+	piece, _ := json.Marshal([]string{t.Name, t.Description}) // marshalling strings cannot fail
+	return string(append(append(piece, t.Parameters...), '\n'))
 }
