@@ -62,7 +62,7 @@ type Source struct {
 	pins map[string]fragments.Hash
 
 	mu       sync.Mutex
-	files    map[string]sourceFile // the files that were read
+	files    map[string]*sourceFile // the files that were read
 	bytes    int64
 	listings map[string][]fs.DirEntry
 	entries  int
@@ -138,9 +138,9 @@ func (s *Source) Real(name string) string { return filepath.Join(s.dir, s.sub, n
 // keep stores a file that was read.
 func (s *Source) keep(name string, f sourceFile) {
 	if s.files == nil {
-		s.files = map[string]sourceFile{}
+		s.files = map[string]*sourceFile{}
 	}
-	s.files[name] = f
+	s.files[name] = &f
 }
 
 // Read returns the bytes of a file, which the caller must not change. The name is relative to the
@@ -158,7 +158,7 @@ func (s *Source) file(name string) (f sourceFile, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f, ok := s.files[name]; ok {
-		return f, nil
+		return *f, nil
 	}
 	err = s.open(func(root *os.Root) (err error) {
 		f, err = s.find(root, name)
