@@ -24,8 +24,8 @@ var sizes = map[string]int{
 	"decision":         4285, // 60 of them name the plugins of a set once
 	"editor/check":     780,
 	"editor/format":    170,
-	"editor/lint":      1890,
-	"editor/lsp":       2800,
+	"editor/lint":      1880,
+	"editor/lsp":       2790,
 	"effects":          5110, // 50 of them tell types by their content, in place of a library
 	"fleet":            1010, // fetches, tries and installs bundles
 	"fragments":        1000,
@@ -44,7 +44,7 @@ var sizes = map[string]int{
 	"serve/hook":       5000,
 	"serve/mcp":        2290,
 	"serve/metrics":    220,
-	"serve/neko":       790,
+	"serve/neko":       780,
 	"serve/otlp":       440,
 	"serve/process":    760,
 	"serve/programs":   220,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 107_825
+const maxSize = 107_800
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

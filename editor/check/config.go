@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
@@ -28,10 +29,7 @@ func isDeployed(c *loader.Config) bool {
 // checkRegistrations warns of hooks that match no tool, and of guards that the config does not
 // require.
 func (c *checker) checkRegistrations() {
-	var tools []string
-	for _, t := range c.Set.Host.Tools() {
-		tools = append(tools, t.Name)
-	}
+	tools := jsontext.List(c.Set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })
 	guards := map[string]bool{}
 	for _, h := range c.Set.Host.Hooks() {
 		c.checkMatch(h, tools)
@@ -115,11 +113,7 @@ func (c *checker) checkCase(h host.HookInfo, glob string, tools []string) {
 
 // quoteList returns a list of texts as a plugin writes it.
 func quoteList(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, text := range texts {
-		quoted[i] = `"` + text + `"`
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return "[" + strings.Join(jsontext.List(texts, func(text *string) string { return `"` + *text + `"` }), ", ") + "]"
 }
 
 // agentTools returns the names of the tools of all agents, sorted.

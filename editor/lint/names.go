@@ -155,12 +155,8 @@ func forEachComprehensionRead(x *build.Comprehension, hidden map[string]bool, do
 
 // withNames returns a copy of names with more names.
 func withNames(names map[string]bool, more []*build.Ident) map[string]bool {
-	names = maps.Clone(names)
-	if names == nil {
-		names = map[string]bool{}
-	}
-	for _, id := range more {
-		names[id.Name] = true
-	}
-	return names
+	all := map[string]bool{}
+	maps.Copy(all, names)
+	assignAll(all, more)
+	return all
 }

@@ -22,7 +22,7 @@ func (s *server) complete(d *document, p docParams) (any, error) {
 	}
 	offset := script.offset(p.Position)
 	c := scan(script.text, offset)
-	f := &finder{scopeView: s.view(d, offset), server: s, doc: d, cursor: &c}
+	f := &finder{scopeView: s.view(d, offset), server: s, doc: d, cursor: &c, seen: map[string]bool{}}
 	switch {
 	case c.comment, c.def:
 	case c.literal != nil:
@@ -56,9 +56,6 @@ type finder struct {
 
 // add adds a completion, unless one of that label is there. rank orders the groups.
 func (f *finder) add(rank string, m member) {
-	if f.seen == nil {
-		f.seen = map[string]bool{}
-	}
 	if f.seen[m.name] {
 		return
 	}

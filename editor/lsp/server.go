@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -426,10 +427,7 @@ func (s *server) dropFacts() {
 
 // key identifies the plugin of a document.
 func (s *server) key(d *document) string {
-	if root := s.options.Root(d.path); root != "" {
-		return root
-	}
-	return d.path
+	return cmp.Or(s.options.Root(d.path), d.path)
 }
 
 // facts returns the facts of the last analysis of a document's plugin. They are never nil.

@@ -260,9 +260,7 @@ func (q *question) refuse(reason string) Reply {
 	case err != nil:
 		a.Code = ExitBlock
 	}
-	if a.Err == "" {
-		a.Err = "starhost: " + reason + "\n"
-	}
+	a.Err = cmp.Or(a.Err, "starhost: "+reason+"\n")
 	return Reply{Event: e, Answer: a}
 }
 

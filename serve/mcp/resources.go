@@ -246,9 +246,7 @@ func loadFragment(ctx context.Context, h *host.Host, call starhost.ToolCall) (st
 	if err != nil {
 		return starhost.Result{}, err
 	}
-	var texts []string
-	for _, f := range fragments.Merge(got.Fragments).Fragments() {
-		texts = append(texts, f.Content)
-	}
+	merged := fragments.Merge(got.Fragments).Fragments()
+	texts := jsontext.List(merged, func(f *fragments.Fragment) string { return f.Content })
 	return starhost.Result{ForLLM: strings.Join(texts, "\n"), Attachments: got.Attachments}, nil
 }

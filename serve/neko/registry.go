@@ -2,6 +2,7 @@ package neko
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -482,9 +483,6 @@ func originOf(text string) string {
 	if err != nil {
 		return text
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return u.Scheme + "://" + u.Hostname() + ":" + port
 }

@@ -257,12 +257,9 @@ func (c *choice) add(e *event, delta int) error {
 
 // hasCalls reports whether a chat message has calls.
 func hasCalls(d *jsontext.Document, message int) bool {
-	for _, name := range []string{"tool_calls", "function_call"} {
-		if i := d.Member(message, name); i != noNode && d.TextAt(i) != "null" && d.TextAt(i) != "[]" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"tool_calls", "function_call"}, func(name string) bool {
+		return !slices.Contains([]string{"", "null", "[]"}, d.TextAt(d.Member(message, name)))
+	})
 }
 
 func (c *chatCall) add(e *event, part int) error {

@@ -250,10 +250,7 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, status int, reas
 
 // answerError answers a request with an error, in the form of the request's dialect.
 func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) {
-	d := findDialect(http.MethodPost, r.URL.EscapedPath())
-	if d == nil {
-		d = &chat
-	}
+	d := cmp.Or(findDialect(http.MethodPost, r.URL.EscapedPath()), &chat)
 	why := refusalOf(err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(why.status)

@@ -12,6 +12,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"embed"
@@ -136,10 +137,7 @@ var fileTypes = [][2]string{
 
 // answerFile answers with a file of the page.
 func answerFile(w http.ResponseWriter, r *http.Request) {
-	name := strings.TrimPrefix(r.URL.Path, "/")
-	if name == "" {
-		name = "index.html"
-	}
+	name := cmp.Or(strings.TrimPrefix(r.URL.Path, "/"), "index.html")
 	for _, t := range fileTypes {
 		data, err := page.ReadFile("page/" + name)
 		if err == nil && strings.HasSuffix(name, t[0]) {
