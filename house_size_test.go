@@ -33,7 +33,7 @@ var sizes = map[string]int{
 	"guard":            2080, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5590, // 25 of them read a rendering piece by piece, in place of a list in each prompt
 	"internal":         4230, // 25 of them write XML, in place of a library, and 42 are one cache in place of four, and 8 replace an item of the cache, in place of 70 in serve and store, and 9 know this machine, in place of five copies
-	"loader":           6460,
+	"loader":           6450,
 	"measure":          420,
 	"model":            2250,
 	"report":           2175,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 107_800
+const maxSize = 107_788
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -91,23 +91,12 @@ func (c *Config) applyManaged() {
 	if c.managed == nil {
 		return
 	}
-	for name := range c.managed.alone.Secrets { // secrets of other layers must not keep their other sources
-		delete(c.Secrets, name)
-		c.deletePlaces("secrets", name)
-	}
+	alone := c.managed.alone
+	deleteNamed(c, "secrets", c.Secrets, alone.Secrets) // secrets of other layers must not keep their other sources
 	clear(c.Bundles)
-	for name := range c.managed.alone.Kinds {
-		delete(c.Kinds, name)
-		c.deletePlaces("kinds", name)
-	}
-	for name := range c.managed.alone.MCP {
-		delete(c.MCP, name)
-		c.deletePlaces("mcp", name)
-	}
-	for name := range c.managed.alone.Processes {
-		delete(c.Processes, name)
-		c.deletePlaces("process", name)
-	}
+	deleteNamed(c, "kinds", c.Kinds, alone.Kinds)
+	deleteNamed(c, "mcp", c.MCP, alone.MCP)
+	deleteNamed(c, "process", c.Processes, alone.Processes)
 	for _, g := range c.managed.settings {
 		if err := c.set(g); err != nil {
 			panic(err) // not reached: readManaged has set the same value
@@ -118,10 +107,13 @@ func (c *Config) applyManaged() {
 	}
 }
 
-// deletePlaces deletes the places of all settings in a table.
-func (c *Config) deletePlaces(table ...string) {
-	prefix := toml.Key(table).String() + "."
-	maps.DeleteFunc(c.places, func(key string, _ Place) bool { return strings.HasPrefix(key, prefix) })
+// deleteNamed deletes the items that the managed config has too from a table of c, with their places.
+func deleteNamed[T any](c *Config, table string, items, managed map[string]T) {
+	for name := range managed {
+		delete(items, name)
+		prefix := toml.Key{table, name}.String() + "."
+		maps.DeleteFunc(c.places, func(key string, _ Place) bool { return strings.HasPrefix(key, prefix) })
+	}
 }
 
 // managedPlace returns the place where the managed config makes a setting. If it does not make the setting,
