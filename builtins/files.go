@@ -14,39 +14,37 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// filesModule returns the members of the module files, which reads the plugin's folder.
-func filesModule(rt call.Runtime) []call.Entry {
-	return call.Entries(rt, "files", []call.Member{
-		{
-			Name: "read", Params: "path", Type: "str -> str",
-			Doc: `Returns the text of a file in the plugin's own folder.
+// filesMembers are the members of the module files, which reads the plugin's folder.
+var filesMembers = []call.Member{
+	{
+		Name: "read", Params: "path", Type: "str -> str",
+		Doc: `Returns the text of a file in the plugin's own folder.
 path is relative to the folder, with "/". Reading later returns the content from the time when
 the plugin was loaded. A plugin that is a single file has no folder.`,
-			Example: `assert_eq(files.read("data/teams.txt"), "checkout\n")`,
-			Func:    filesRead,
-		},
-		{
-			Name: "read_bytes", Params: "path", Type: "str -> Bytes",
-			Doc:     "Returns the bytes of a file in the plugin's own folder.",
-			Example: `assert_eq(files.read_bytes("data/teams.txt")[:5], b"check")`,
-			Func:    filesReadBytes,
-		},
-		{
-			Name: "glob", Params: "pattern", Type: "str -> list[str]",
-			Doc: `Returns the files of the plugin's own folder that match, sorted by the bytes of the path.
+		Example: `assert_eq(files.read("data/teams.txt"), "checkout\n")`,
+		Func:    filesRead,
+	},
+	{
+		Name: "read_bytes", Params: "path", Type: "str -> Bytes",
+		Doc:     "Returns the bytes of a file in the plugin's own folder.",
+		Example: `assert_eq(files.read_bytes("data/teams.txt")[:5], b"check")`,
+		Func:    filesReadBytes,
+	},
+	{
+		Name: "glob", Params: "pattern", Type: "str -> list[str]",
+		Doc: `Returns the files of the plugin's own folder that match, sorted by the bytes of the path.
 "*" matches within a name, "**" any folders. Names that begin with a dot match only if the
 pattern contains the dot.`,
-			Example: `assert_eq(files.glob("data/*.txt"), ["data/teams.txt"])`,
-			Func:    filesGlob,
-		},
-		{
-			Name: "exists", Params: "path", Type: "str -> bool",
-			Doc: "Reports whether the plugin's own folder has a file.",
-			Example: `assert_eq(files.exists("data/teams.txt"), True)
+		Example: `assert_eq(files.glob("data/*.txt"), ["data/teams.txt"])`,
+		Func:    filesGlob,
+	},
+	{
+		Name: "exists", Params: "path", Type: "str -> bool",
+		Doc: "Reports whether the plugin's own folder has a file.",
+		Example: `assert_eq(files.exists("data/teams.txt"), True)
 assert_eq(files.exists("data/none.txt"), False)`,
-			Func: filesExists,
-		},
-	})
+		Func: filesExists,
+	},
 }
 
 // ownFilesOf returns the files of the plugin's folder.

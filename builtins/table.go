@@ -20,7 +20,7 @@ func Topics(rt call.Runtime) []call.Topic {
 		{Name: "Settings", Doc: "Values that the operator sets.", Entries: []call.Entry{configEntry}},
 		{Name: "ctx", Doc: "Effects outside the plugin. A handler that needs them has a parameter ctx.", Entries: ctxEntries()},
 		{Name: "Arguments", Doc: "Arguments of events that are views of the request's parts.", Entries: viewEntries},
-		{Name: "files", Doc: "The files of the plugin's own folder, also while it is loaded.", Module: true, Entries: filesModule(rt)},
+		{Name: "files", Doc: "The files of the plugin's own folder, also while it is loaded.", Module: true, Entries: call.Entries(rt, "files", filesMembers)},
 	}
 	topics = append(topics, modules.Topics(rt)...)
 	return append(topics, call.Topic{Name: "Language", Doc: "Names of Starlark itself.", Entries: languageEntries(rt)})

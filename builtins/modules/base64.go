@@ -10,29 +10,27 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// base64Module returns the members of the module base64 (RFC 4648).
-func base64Module(rt call.Runtime) []call.Entry {
-	return call.Entries(rt, "base64", []call.Member{
-		{
-			Name: "encode", Params: "data, url=False, pad=True", Type: "str | Bytes, bool, bool -> str",
-			Doc: `Encodes a string or bytes as base64 text.
+// base64Members are the members of the module base64 (RFC 4648).
+var base64Members = []call.Member{
+	{
+		Name: "encode", Params: "data, url=False, pad=True", Type: "str | Bytes, bool, bool -> str",
+		Doc: `Encodes a string or bytes as base64 text.
 url=True uses "-" and "_" instead of "+" and "/"; pad=False omits the "=" at the end. The text has no line breaks.`,
-			Example: `assert_eq(base64.encode("hi"), "aGk=")
+		Example: `assert_eq(base64.encode("hi"), "aGk=")
 assert_eq(base64.encode(b"\xfb\xff"), "+/8=")
 assert_eq(base64.encode(b"\xfb\xff", url = True, pad = False), "-_8")`,
-			Func: base64Encode,
-		},
-		{
-			Name: "decode", Params: "text, url=False", Type: "str | Bytes, bool -> Bytes",
-			Doc: `Decodes base64 text, a string or bytes, to bytes.
+		Func: base64Encode,
+	},
+	{
+		Name: "decode", Params: "text, url=False", Type: "str | Bytes, bool -> Bytes",
+		Doc: `Decodes base64 text, a string or bytes, to bytes.
 The "=" at the end may be missing, and line breaks do not count; any other character
 outside the alphabet is an error. str(...) makes a string of UTF-8 bytes.`,
-			Example: `assert_eq(base64.decode("aGk="), b"hi")
+		Example: `assert_eq(base64.decode("aGk="), b"hi")
 assert_eq(str(base64.decode("aGk")), "hi")
 assert_eq(base64.decode("-_8", url = True), b"\xfb\xff")`,
-			Func: base64Decode,
-		},
-	})
+		Func: base64Decode,
+	},
 }
 
 // base64Encode implements base64.encode.

@@ -15,33 +15,31 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// csvModule returns the members of the module csv (RFC 4180).
-func csvModule(rt call.Runtime) []call.Entry {
-	return call.Entries(rt, "csv", []call.Member{
-		{
-			Name: "decode", Params: `text, header=True, delimiter=",", name=""`, Type: "str, bool, str, str -> list[Any]",
-			Doc: `Reads comma-separated values and returns a list of rows.
+// csvMembers are the members of the module csv (RFC 4180).
+var csvMembers = []call.Member{
+	{
+		Name: "decode", Params: `text, header=True, delimiter=",", name=""`, Type: "str, bool, str, str -> list[Any]",
+		Doc: `Reads comma-separated values and returns a list of rows.
 The first row names the columns, and each other row is a dict of strings; it has as many
 cells as there are columns. With header=False each row is a list of strings, of any length.
 A cell in double quotes may contain delimiters, line breaks and doubled quotes. Empty lines
 and a byte order mark are skipped; a line break within a cell is "\n". delimiter is one
 character: ";" and "\t" are common. name is the file of the text, for messages about it.`,
-			Example: `assert_eq(csv.decode("name,tier\ncheckout,1\n"), [{"name": "checkout", "tier": "1"}])
+		Example: `assert_eq(csv.decode("name,tier\ncheckout,1\n"), [{"name": "checkout", "tier": "1"}])
 assert_eq(csv.decode("a;\"b;c\"\nd;e", header = False, delimiter = ";"), [["a", "b;c"], ["d", "e"]])`,
-			Func: csvDecode,
-		},
-		{
-			Name: "encode", Params: `rows, delimiter=","`, Type: "Iterable[Any], str -> str",
-			Doc: `Writes rows as comma-separated values, each on a line that ends with "\n".
+		Func: csvDecode,
+	},
+	{
+		Name: "encode", Params: `rows, delimiter=","`, Type: "Iterable[Any], str -> str",
+		Doc: `Writes rows as comma-separated values, each on a line that ends with "\n".
 All rows are lists or tuples of cells, or all are dicts; then the first line names the
 columns, in the order in which their keys first appear, and cells that a row lacks are
 empty. Cells are strings, numbers, bools or None (empty), quoted if necessary. Reading the
 text returns all cells as strings.`,
-			Example: `assert_eq(csv.encode([["a", 1], ["b,c", None]]), "a,1\n\"b,c\",\n")
+		Example: `assert_eq(csv.encode([["a", 1], ["b,c", None]]), "a,1\n\"b,c\",\n")
 assert_eq(csv.encode([{"id": 1}, {"id": 2, "up": True}]), "id,up\n1,\n2,True\n")`,
-			Func: csvEncode,
-		},
-	})
+		Func: csvEncode,
+	},
 }
 
 // A csvDelimiter is an argument: the character between two cells.

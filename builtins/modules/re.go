@@ -12,12 +12,11 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// reModule returns the members of the module re.
-func reModule(rt call.Runtime) []call.Entry {
-	return call.Entries(rt, "re", []call.Member{
-		{
-			Name: "search", Params: "pattern, text", Type: "str, str -> Match | None",
-			Doc: `Returns the first match of the pattern anywhere in the text, or None.
+// reMembers are the members of the module re.
+var reMembers = []call.Member{
+	{
+		Name: "search", Params: "pattern, text", Type: "str, str -> Match | None",
+		Doc: `Returns the first match of the pattern anywhere in the text, or None.
 Patterns have the syntax of RE2: as in Python, but without lookaround and backreferences. Flags
 stand in front: (?i) ignores case, (?m) lets ^ and $ match at lines, (?s) lets . match
 newlines. \d, \w and \s are ASCII, and $ is the very end of the text. Write patterns as raw
@@ -29,78 +28,77 @@ indexes as in text[a:b]. The module caches compiled patterns, so there is no re.
 pattern has at most 4096 bytes, 100 groups and 200 levels. The steps of a search grow with the
 length of the text times the length of the pattern. If a pattern begins with letters, as in
 "token=\S+", text in front of them is nearly free.`,
-			Example: `m = re.search(r"(?P<service>\w+)-(\d+)", "restart checkout-12 now")
+		Example: `m = re.search(r"(?P<service>\w+)-(\d+)", "restart checkout-12 now")
 assert_eq(m.group(0), "checkout-12")
 assert_eq(m.group("service"), "checkout")
 assert_eq(m.groups(), ("checkout", "12"))
 assert_eq(m.groupdict(), {"service": "checkout"})
 assert_eq(m.span(2), (17, 19))
 assert_eq(re.search(r"(?i)ERROR", "all fine"), None)`,
-			Func: firstMatch(reAnywhere),
-		},
-		{
-			Name: "match", Params: "pattern, text", Type: "str, str -> Match | None",
-			Doc: `Returns the match of the pattern at the start of the text, or None.
+		Func: firstMatch(reAnywhere),
+	},
+	{
+		Name: "match", Params: "pattern, text", Type: "str, str -> Match | None",
+		Doc: `Returns the match of the pattern at the start of the text, or None.
 re.search describes patterns and matches.`,
-			Example: `assert_eq(re.match(r"\d+", "12 apples").group(), "12")
+		Example: `assert_eq(re.match(r"\d+", "12 apples").group(), "12")
 assert_eq(re.match(r"\d+", "apples 12"), None)`,
-			Func: firstMatch(reAtStart),
-		},
-		{
-			Name: "fullmatch", Params: "pattern, text", Type: "str, str -> Match | None",
-			Doc: `Returns the match if the pattern matches the whole text, or None.
+		Func: firstMatch(reAtStart),
+	},
+	{
+		Name: "fullmatch", Params: "pattern, text", Type: "str, str -> Match | None",
+		Doc: `Returns the match if the pattern matches the whole text, or None.
 re.search describes patterns and matches.`,
-			Example: `assert_eq(bool(re.fullmatch(r"[a-z]+-\d+", "web-3")), True)
+		Example: `assert_eq(bool(re.fullmatch(r"[a-z]+-\d+", "web-3")), True)
 assert_eq(re.fullmatch(r"[a-z]+-\d+", "web-3 down"), None)`,
-			Func: firstMatch(reWhole),
-		},
-		{
-			Name: "findall", Params: "pattern, text", Type: "str, str -> list[Any]",
-			Doc: `Returns a list of all matches from left to right, which do not overlap.
+		Func: firstMatch(reWhole),
+	},
+	{
+		Name: "findall", Params: "pattern, text", Type: "str, str -> list[Any]",
+		Doc: `Returns a list of all matches from left to right, which do not overlap.
 Without groups its items are strings; with one group, that group's text; with more,
 tuples of all groups. A group that did not match is "". An empty match right behind another
 does not count.`,
-			Example: `assert_eq(re.findall(r"\d+", "10 of 20"), ["10", "20"])
+		Example: `assert_eq(re.findall(r"\d+", "10 of 20"), ["10", "20"])
 assert_eq(re.findall(r"(\w+)=(\w+)", "a=1 b=2"), [("a", "1"), ("b", "2")])`,
-			Func: reFindall,
-		},
-		{
-			Name: "finditer", Params: "pattern, text", Type: "str, str -> list[Match]",
-			Doc: `Returns a list of all matches from left to right, as re.search returns one.
+		Func: reFindall,
+	},
+	{
+		Name: "finditer", Params: "pattern, text", Type: "str, str -> list[Match]",
+		Doc: `Returns a list of all matches from left to right, as re.search returns one.
 An empty match right behind another does not count.`,
-			Example: `assert_eq([m.span() for m in re.finditer(r"\d+", "10 of 20")], [(0, 2), (6, 8)])`,
-			Func:    reFinditer,
-		},
-		{
-			Name: "split", Params: "pattern, text, maxsplit=0", Type: "str, str, int -> list[Any]",
-			Doc: `Splits the text at the matches of the pattern and returns the pieces.
+		Example: `assert_eq([m.span() for m in re.finditer(r"\d+", "10 of 20")], [(0, 2), (6, 8)])`,
+		Func:    reFinditer,
+	},
+	{
+		Name: "split", Params: "pattern, text, maxsplit=0", Type: "str, str, int -> list[Any]",
+		Doc: `Splits the text at the matches of the pattern and returns the pieces.
 The texts of groups stand between the pieces (None for a group that did not match).
 maxsplit, if not 0, is the most splits; the rest of the text is the last piece.`,
-			Example: `assert_eq(re.split(r"\s*[,;]\s*", "a, b;c"), ["a", "b", "c"])
+		Example: `assert_eq(re.split(r"\s*[,;]\s*", "a, b;c"), ["a", "b", "c"])
 assert_eq(re.split(r"(-)", "a-b-c", maxsplit = 1), ["a", "-", "b-c"])`,
-			Func: reSplit,
-		},
-		{
-			Name: "sub", Params: "pattern, repl, text, count=0", Type: "str, str | Callable[[Match], str], str, int -> str",
-			Doc: `Replaces the matches of the pattern and returns the new text.
+		Func: reSplit,
+	},
+	{
+		Name: "sub", Params: "pattern, repl, text, count=0", Type: "str, str | Callable[[Match], str], str, int -> str",
+		Doc: `Replaces the matches of the pattern and returns the new text.
 repl is a string, in which \1 or \g<1> is a group, \g<name> a named one, \g<0> the
 whole match and \\ a backslash; or a function that gets the match and returns a
 string. A group that did not match is "". count, if not 0, is the most replacements.`,
-			Example: `assert_eq(re.sub(r"token=\S+", "token=***", "GET /?token=abc ok"), "GET /?token=*** ok")
+		Example: `assert_eq(re.sub(r"token=\S+", "token=***", "GET /?token=abc ok"), "GET /?token=*** ok")
 assert_eq(re.sub(r"(\w+)@(\w+)", r"\2 of \1", "me@home"), "home of me")
 assert_eq(re.sub(r"\d+", lambda m: str(int(m.group()) * 2), "1 and 20"), "2 and 40")
 assert_eq(re.sub("a", "b", "aaa", count = 2), "bba")`,
-			Func: reSub,
-		},
-		{
-			Name: "escape", Params: "text", Type: "str -> str",
-			Doc: `Returns a pattern that matches exactly the text.
+		Func: reSub,
+	},
+	{
+		Name: "escape", Params: "text", Type: "str -> str",
+		Doc: `Returns a pattern that matches exactly the text.
 Use it to put a user's text into a pattern.`,
-			Example: `assert_eq(re.escape("a.b"), r"a\.b")
+		Example: `assert_eq(re.escape("a.b"), r"a\.b")
 assert_eq(bool(re.search(re.escape("1+1"), "1+1 is 2")), True)`,
-			Func: reEscape,
-		},
-	})
+		Func: reEscape,
+	},
 }
 
 // patternOf returns the compiled pattern of source, and pays for compiling it. A cached pattern costs the

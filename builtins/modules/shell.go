@@ -23,12 +23,11 @@ const (
 	maxShellNames  = 64      // the most flags that one question may name
 )
 
-// shellModule returns the members of the module shell.
-func shellModule(rt call.Runtime) []call.Entry {
-	return call.Entries(rt, "shell", []call.Member{
-		{
-			Name: "parse", Params: `command, dialect="any", files=None, cwd="", trusted=None`, Type: "str, str, Any | None, str | None, Sequence[str] | None -> Any",
-			Doc: `Returns the commands that a shell would run for a command line.
+// shellMembers are the members of the module shell.
+var shellMembers = []call.Member{
+	{
+		Name: "parse", Params: `command, dialect="any", files=None, cwd="", trusted=None`, Type: "str, str, Any | None, str | None, Sequence[str] | None -> Any",
+		Doc: `Returns the commands that a shell would run for a command line.
 The result has ok (False if the text is not understood as a whole), reason ("", or "syntax: …",
 "size", "depth", "dialect"), unknown (True if some program is decided at run time only), known (True
 if starhost's table has every program), unknowns and commands: the simple commands in the order of the source, also within pipes,
@@ -44,7 +43,7 @@ reads at most 16 files of 64 KiB, four deep, with the plugin's permission. A fil
 read, or that the line itself may change, is "maybe" as without files. trusted are runners such as
 "make" and "go test" that count as harmless if their other words are plain; None stands for
 trusted of [shell] in the config.`,
-			Example: `cmd = shell.parse("cd /srv && sudo -u app env A=1 rm -rf \"$dir\" > log | tee out")
+		Example: `cmd = shell.parse("cd /srv && sudo -u app env A=1 rm -rf \"$dir\" > log | tee out")
 assert_eq((cmd.ok, cmd.unknown, cmd.known), (True, False, True))
 assert_eq([c.name for c in cmd.commands], ["cd", "rm", "tee"])
 rm = cmd.commands[1]
@@ -57,64 +56,63 @@ assert_eq(why.reason, "an argument of kubectl is decided at run time")
 assert_eq(shell.parse("echo 'a").ok, False)
 test = shell.parse("go test ./... 2>&1 | tail", trusted = ["go test"])
 assert_eq([shell.runs(line, "rm") for line in [test, "go test ./...", "go test -exec rm ."]], ["no", "maybe", "maybe"])`,
-			Func: shellParse,
-		},
-		{
-			Name: "runs", Params: "command, program, *words", Type: "Any, str, str | Sequence[str] -> str",
-			Doc: `Says whether a command line runs a program: "yes", "no" or "maybe".
+		Func: shellParse,
+	},
+	{
+		Name: "runs", Params: "command, program, *words", Type: "Any, str, str | Sequence[str] -> str",
+		Doc: `Says whether a command line runs a program: "yes", "no" or "maybe".
 command is a text or the result of shell.parse. The words must stand in the program's arguments
 in this order; flags and others may stand between them. A word may be a list of alternatives.
 Words are compared as they are: "-rf" is not "-r"; use shell.flag for flags. "no" is certain. A
 text that is not understood, a program in a variable, an interpreter's text, a script file and what
 runs a project's code make the answer "maybe", and so does a program that starhost does not know, if
 one of its words mentions the program. So deny or ask unless the answer is "no".`,
-			Example: `assert_eq(shell.runs("sudo kubectl -n prod delete pod web", "kubectl", ["delete", "drain"]), "yes")
+		Example: `assert_eq(shell.runs("sudo kubectl -n prod delete pod web", "kubectl", ["delete", "drain"]), "yes")
 assert_eq(shell.runs("echo kubectl delete", "kubectl", "delete"), "no")
 assert_eq(shell.runs("kubectl $verb pod web", "kubectl", "delete"), "maybe")
 assert_eq(shell.runs("bash deploy.sh", "kubectl", "delete"), "maybe")
 assert_eq(shell.runs("tini -- kubectl delete pod web", "kubectl", "delete"), "maybe")
 assert_eq(shell.runs("cowsay moo", "kubectl", "delete"), "no")`,
-			Func: shellRuns,
-		},
-		{
-			Name: "flag", Params: "command, *names", Type: "Any, str -> bool | None",
-			Doc: `Says whether a command of shell.parse has a flag, as its program reads its words.
+		Func: shellRuns,
+	},
+	{
+		Name: "flag", Params: "command, *names", Type: "Any, str -> bool | None",
+		Doc: `Says whether a command of shell.parse has a flag, as its program reads its words.
 A name of one letter stands alone or in a cluster: "r" is in -r and -fr, but not in -Cr, where the
 program takes r for the value of -C. A longer name stands behind one or two dashes, perhaps with a
 value; for programs such as git and rm an unambiguous beginning is enough, as in --forc. The KEY of
 -o KEY=VALUE is a name, too, for programs such as ssh. The result is None if no flag matches and a
 word is decided at run time. Words behind "--" are no flags.`,
-			Example: `rm = shell.parse("rm -fr /srv").commands[0]
+		Example: `rm = shell.parse("rm -fr /srv").commands[0]
 assert_eq(shell.flag(rm, "r", "recursive"), True)
 assert_eq(shell.flag(rm, "i"), False)
 assert_eq(shell.flag(shell.parse("rm $opts x").commands[0], "r"), None)
 push = shell.parse("git -C f push -uq --forc").commands[0]
 assert_eq((shell.flag(push, "f"), shell.flag(push, "f", "force")), (False, True))`,
-			Func: shellFlag,
-		},
-		{
-			Name: "option", Params: "command, *names, all=False", Type: "Any, str, bool -> str | list[str | None] | None",
-			Doc: `Returns the value of a flag of a command of shell.parse, as its program reads its words.
+		Func: shellFlag,
+	},
+	{
+		Name: "option", Params: "command, *names, all=False", Type: "Any, str, bool -> str | list[str | None] | None",
+		Doc: `Returns the value of a flag of a command of shell.parse, as its program reads its words.
 The names are those of shell.flag. The last value counts; "" means that the flag is not there or has
 no value, None that the value is decided at run time, or may be there. all = True returns the list
 of all values, in which None stands for each such doubt.`,
-			Example: `push = shell.parse("git -C src -c user.name=ana push").commands[0]
+		Example: `push = shell.parse("git -C src -c user.name=ana push").commands[0]
 assert_eq((shell.option(push, "C"), shell.option(push, "user.name"), shell.option(push, "o")), ("src", "ana", ""))
 pods = shell.parse("kubectl -ndev delete pod -lapp=x --namespace prod").commands[0]
 assert_eq((shell.option(pods, "n", "namespace"), shell.option(pods, "l")), ("prod", "app=x"))
 assert_eq(shell.option(pods, "n", "namespace", all = True), ["dev", "prod"])
 assert_eq(shell.option(shell.parse("kubectl -n $ns delete pod").commands[0], "n"), None)`,
-			Func: shellOption,
-		},
-		{
-			Name: "quote", Params: "words", Type: "Iterable[str] -> str",
-			Doc: `Returns words as one command line, each quoted if necessary.
+		Func: shellOption,
+	},
+	{
+		Name: "quote", Params: "words", Type: "Iterable[str] -> str",
+		Doc: `Returns words as one command line, each quoted if necessary.
 The result reads back as the same words in every POSIX shell.`,
-			Example: `assert_eq(shell.quote(["rm", "--", "it's", "a b", ""]), "rm -- 'it'\\''s' 'a b' ''")
+		Example: `assert_eq(shell.quote(["rm", "--", "it's", "a b", ""]), "rm -- 'it'\\''s' 'a b' ''")
 assert_eq(shell.parse(shell.quote(["echo", "$HOME"])).commands[0].argv, ["echo", "$HOME"])`,
-			Func: shellQuote,
-		},
-	})
+		Func: shellQuote,
+	},
 }
 
 // A shellLine is the constructor of the struct that shell.parse returns. It carries the analysis to

@@ -20,105 +20,103 @@ const (
 	textMaxDigits = 100     // the most digits after the point
 )
 
-// textModule returns the members of the module text. Widths count characters
+// textMembers are the members of the module text. Widths count characters
 // (code points); sizes count bytes, as len does.
-func textModule(rt call.Runtime) []call.Entry {
-	return call.Entries(rt, "text", []call.Member{
-		{
-			Name: "dedent", Params: "text", Type: "str -> str",
-			Doc: `Removes the white space that all lines begin with.
+var textMembers = []call.Member{
+	{
+		Name: "dedent", Params: "text", Type: "str -> str",
+		Doc: `Removes the white space that all lines begin with.
 Lines with only white space do not count and become empty. Tabs and spaces are
 different.`,
-			Example: `assert_eq(text.dedent("  a\n    b\n\n  c"), "a\n  b\n\nc")`,
-			Func:    textDedent,
-		},
-		{
-			Name: "indent", Params: "text, prefix", Type: "str, str -> str",
-			Doc: `Puts prefix in front of each line.
+		Example: `assert_eq(text.dedent("  a\n    b\n\n  c"), "a\n  b\n\nc")`,
+		Func:    textDedent,
+	},
+	{
+		Name: "indent", Params: "text, prefix", Type: "str, str -> str",
+		Doc: `Puts prefix in front of each line.
 Lines with only white space stay as they are.`,
-			Example: `assert_eq(text.indent("a\n\nb", "> "), "> a\n\n> b")`,
-			Func:    textIndent,
-		},
-		{
-			Name: "wrap", Params: "text, width=80", Type: "str, int -> list[str]",
-			Doc: `Breaks text into a list of lines of at most width characters.
+		Example: `assert_eq(text.indent("a\n\nb", "> "), "> a\n\n> b")`,
+		Func:    textIndent,
+	},
+	{
+		Name: "wrap", Params: "text, width=80", Type: "str, int -> list[str]",
+		Doc: `Breaks text into a list of lines of at most width characters.
 Lines break at white space, which becomes one space; a word that is too long is cut.
 One empty line separates paragraphs, which begin after blank lines. Wrap the items of a
 Markdown list one by one, because they would run together.`,
-			Example: `assert_eq(text.wrap("check the  queue, then page", width = 12), ["check the", "queue, then", "page"])
+		Example: `assert_eq(text.wrap("check the  queue, then page", width = 12), ["check the", "queue, then", "page"])
 assert_eq("\n".join(text.wrap("one\n\n\ntwo", 10)), "one\n\ntwo")`,
-			Func: textWrap,
-		},
-		{
-			Name: "truncate", Params: `text, max_bytes, suffix="…"`, Type: "str, int, str -> str",
-			Doc: `Cuts text to at most max_bytes bytes, the suffix included.
+		Func: textWrap,
+	},
+	{
+		Name: "truncate", Params: `text, max_bytes, suffix="…"`, Type: "str, int, str -> str",
+		Doc: `Cuts text to at most max_bytes bytes, the suffix included.
 Text that fits is returned as it is. No character is cut in two, so the result may
 be a little shorter. A cut inside a fenced Markdown code block closes the block in front of the
 suffix, or omits the block if only its fences would fit. len(text) counts bytes as well.`,
-			Example: `assert_eq(text.truncate("abcdefgh", 6), "abc…")
+		Example: `assert_eq(text.truncate("abcdefgh", 6), "abc…")
 assert_eq(text.truncate("abcdefgh", 6, suffix = "..."), "abc...")
 assert_eq(text.truncate("abc", 6), "abc")
 ` + "assert_eq(text.truncate(\"```\\nlong code\\n```\\n\", 17), \"```\\nlong \\n```\\n…\")",
-			Func: textTruncate,
-		},
-		{
-			Name: "fence", Params: `text, lang=""`, Type: "str, str -> str",
-			Doc: `Returns text as a fenced Markdown code block.
+		Func: textTruncate,
+	},
+	{
+		Name: "fence", Params: `text, lang=""`, Type: "str, str -> str",
+		Doc: `Returns text as a fenced Markdown code block.
 The fence has three backticks, or one more than the longest run of backticks in the
 text, so that no text can end its block. lang stands behind the opening fence.`,
-			Example: "assert_eq(text.fence(\"x = 1\", lang = \"python\"), \"```python\\nx = 1\\n```\")\n" +
-				"assert_eq(text.fence(\"```\\n\"), \"````\\n```\\n````\")",
-			Func: textFence,
-		},
-		{
-			Name: "pad", Params: `text, width, align="left"`, Type: "str, int, str -> str",
-			Doc: `Adds spaces until text has width characters.
+		Example: "assert_eq(text.fence(\"x = 1\", lang = \"python\"), \"```python\\nx = 1\\n```\")\n" +
+			"assert_eq(text.fence(\"```\\n\"), \"````\\n```\\n````\")",
+		Func: textFence,
+	},
+	{
+		Name: "pad", Params: `text, width, align="left"`, Type: "str, int, str -> str",
+		Doc: `Adds spaces until text has width characters.
 align is the text's place: left, right or center. Longer text stays as it is. Together with
 text.format_number it does the work of "%8.2f" in other languages.`,
-			Example: `assert_eq(text.pad("ab", 4) + "|", "ab  |")
+		Example: `assert_eq(text.pad("ab", 4) + "|", "ab  |")
 assert_eq(text.pad(text.format_number(3.14159, 2), 8, align = "right"), "    3.14")
 assert_eq(text.pad("ab", 5, align = "center"), " ab  ")`,
-			Func: textPad,
-		},
-		{
-			Name: "format_number", Params: `x, digits=None, sep=""`, Type: "float, int | None, str -> str",
-			Doc: `Writes an int or float in decimal digits, never with an exponent.
+		Func: textPad,
+	},
+	{
+		Name: "format_number", Params: `x, digits=None, sep=""`, Type: "float, int | None, str -> str",
+		Doc: `Writes an int or float in decimal digits, never with an exponent.
 digits is the number of digits after the point (0 to 100). Without it, an int has none and a
 float as many as reading the same float needs. The result is the number nearest to the float's
 exact value, and for a half the even digit: 2.5 is "2", and 2.675, a little less in binary, is
 "2.67". sep groups the digits before the point by three. Infinities and nan are +inf, -inf and nan.`,
-			Example: `assert_eq(text.format_number(1234567.891, 2, sep = ","), "1,234,567.89")
+		Example: `assert_eq(text.format_number(1234567.891, 2, sep = ","), "1,234,567.89")
 assert_eq(text.format_number(1234567, sep = "_"), "1_234_567")
 assert_eq(text.format_number(0.1), "0.1")
 assert_eq(text.format_number(5, 2), "5.00")`,
-			Func: textFormatNumber,
-		},
-		{
-			Name: "markdown_table", Params: "rows, header=None", Type: "Sequence[Any], Sequence[str] | None -> str",
-			Doc: `Returns rows as a Markdown table.
+		Func: textFormatNumber,
+	},
+	{
+		Name: "markdown_table", Params: "rows, header=None", Type: "Sequence[Any], Sequence[str] | None -> str",
+		Doc: `Returns rows as a Markdown table.
 A row is a list or tuple of cells, or a dict. Without header, the first row is the header; for
 dicts it has their keys, in the order in which they first appear. For dicts, header selects the
 columns. Cells are strings, numbers, bools or None (empty);
 "|" is escaped and a line break becomes <br>. Short rows are filled up, a row with more
 cells than the header is an error. Without rows and header the table is "".`,
-			Example: `assert_eq(text.markdown_table([["web", 3], ["db", None]], header = ["service", "errors"]),
+		Example: `assert_eq(text.markdown_table([["web", 3], ["db", None]], header = ["service", "errors"]),
     "| service | errors |\n| --- | --- |\n| web | 3 |\n| db |  |")
 assert_eq(text.markdown_table([{"id": 1, "up": True}]), "| id | up |\n| --- | --- |\n| 1 | True |")`,
-			Func: textMarkdownTable,
-		},
-		{
-			Name: "split_sections", Params: "text", Type: "str -> list[Any]",
-			Doc: `Splits Markdown at its headings and returns a list of sections.
+		Func: textMarkdownTable,
+	},
+	{
+		Name: "split_sections", Params: "text", Type: "str -> list[Any]",
+		Doc: `Splits Markdown at its headings and returns a list of sections.
 A section s has s.level (1 to 6), s.title and s.body: the text between this heading and the
 next of any level, without blank lines around it. Text in front of the first heading is a
 section of level 0 without title. A heading begins with "#" and is not in a fenced code
 block.`,
-			Example: `doc = "intro\n# Fix\nRestart it.\n## Verify\nLook."
+		Example: `doc = "intro\n# Fix\nRestart it.\n## Verify\nLook."
 assert_eq([(s.level, s.title, s.body) for s in text.split_sections(doc)],
     [(0, "", "intro"), (1, "Fix", "Restart it."), (2, "Verify", "Look.")])`,
-			Func: textSplitSections,
-		},
-	})
+		Func: textSplitSections,
+	},
 }
 
 // isBlank reports whether a line is empty or contains only white space.

@@ -20,17 +20,16 @@ import (
 // tomlMaxDepth is the most levels of tables and arrays, and the most parts of a key.
 const tomlMaxDepth = 32
 
-// tomlModule returns the members of the module toml.
-func tomlModule(rt call.Runtime) []call.Entry {
-	return call.Entries(rt, "toml", []call.Member{
-		{
-			Name: "decode", Params: `text, name=""`, Type: "str, str -> dict[str, Any]",
-			Doc: `Reads TOML text and returns its dict.
+// tomlMembers are the members of the module toml.
+var tomlMembers = []call.Member{
+	{
+		Name: "decode", Params: `text, name=""`, Type: "str, str -> dict[str, Any]",
+		Doc: `Reads TOML text and returns its dict.
 name is the file of the text, for messages about it.
 Keys stand in the order in which the text names them first. Dates and times are strings,
 as RFC 3339 writes them. Tables and arrays nest 32 levels deep, a text has at most 100000
 values, and an empty key ("" = 1) is an error.`,
-			Example: `doc = """
+		Example: `doc = """
 name = "checkout"
 since = 2024-05-01
 
@@ -39,19 +38,18 @@ name = "ana"
 pager = true
 """
 assert_eq(toml.decode(doc), {"name": "checkout", "since": "2024-05-01", "owners": [{"name": "ana", "pager": True}]})`,
-			Func: tomlDecode,
-		},
-		{
-			Name: "encode", Params: "x", Type: "Any -> str",
-			Doc: `Writes a dict, or a struct, as TOML text.
+		Func: tomlDecode,
+	},
+	{
+		Name: "encode", Params: "x", Type: "Any -> str",
+		Doc: `Writes a dict, or a struct, as TOML text.
 Keys are strings and stand in the dict's order, except that tables follow the other values
 of their dict, as TOML requires. Values are bools, ints of 64 bits, floats, strings, lists, tuples, sets,
 dicts and structs; TOML has no None. toml.decode reads the same value.`,
-			Example: `assert_eq(toml.encode({"limits": {"steps": 1000}, "name": "web", "ports": [80, 443]}),
+		Example: `assert_eq(toml.encode({"limits": {"steps": 1000}, "name": "web", "ports": [80, 443]}),
     "name = \"web\"\nports = [80, 443]\n\n[limits]\nsteps = 1000\n")`,
-			Func: tomlEncode,
-		},
-	})
+		Func: tomlEncode,
+	},
 }
 
 // tomlDecode implements toml.decode.

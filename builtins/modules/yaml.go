@@ -24,12 +24,11 @@ import (
 // yamlMaxDepth is the deepest nesting of lists and mappings, counted after aliases are replaced.
 const yamlMaxDepth = 64
 
-// yamlModule returns the members of the module yaml.
-func yamlModule(rt call.Runtime) []call.Entry {
-	return call.Entries(rt, "yaml", []call.Member{
-		{
-			Name: "decode", Params: `text, name="", tags="drop"`, Type: "str, str, str -> Any",
-			Doc: `Reads a YAML document and returns its value.
+// yamlMembers are the members of the module yaml.
+var yamlMembers = []call.Member{
+	{
+		Name: "decode", Params: `text, name="", tags="drop"`, Type: "str, str, str -> Any",
+		Doc: `Reads a YAML document and returns its value.
 name is the file of the text, for messages about it.
 The version is YAML 1.2: true, false, ints (also 0x1f and 0o17), floats and null have their
 types; yes, on, dates and everything in quotes are strings. Mappings become dicts in their order;
@@ -40,7 +39,7 @@ Ansible, is the value without the tag; a scalar with one is text. With tags = "k
 yaml.tagged(tag, value), which yaml.encode writes with the tag. The tags !!str, !!int, !!float,
 !!bool, !!seq, !!map and !!null only give the type. A text has at most 100000 values, nested at most
 64 levels deep; each use of an alias counts. Empty text is None.`,
-			Example: `doc = """
+		Example: `doc = """
 service: checkout
 tier: 1
 since: 2024-05-01
@@ -50,38 +49,37 @@ assert_eq(yaml.decode(doc), {"service": "checkout", "tier": 1, "since": "2024-05
 assert_eq(yaml.decode("a: &x {k: 1}\nb: {<<: *x, l: 2}")["b"], {"l": 2, "k": 1})
 assert_eq(yaml.decode("name: !Sub logs-${Env}"), {"name": "logs-${Env}"})
 assert_eq(yaml.decode("name: !Sub logs-${Env}", tags = "keep")["name"].tag, "!Sub")`,
-			Func: yamlDecode,
-		},
-		{
-			Name: "decode_all", Params: `text, name="", tags="drop"`, Type: "str, str, str -> list[Any]",
-			Doc: `Reads all documents of a YAML text, separated by ---, and returns a list of their values.
+		Func: yamlDecode,
+	},
+	{
+		Name: "decode_all", Params: `text, name="", tags="drop"`, Type: "str, str, str -> list[Any]",
+		Doc: `Reads all documents of a YAML text, separated by ---, and returns a list of their values.
 yaml.decode describes how it reads them.`,
-			Example: `assert_eq(yaml.decode_all("kind: Pod\n---\nkind: Service\n"), [{"kind": "Pod"}, {"kind": "Service"}])`,
-			Func:    yamlDecodeAll,
-		},
-		{
-			Name: "tagged", Params: "tag, value", Type: "str, Any -> Tagged",
-			Doc: `Returns a value with a local tag for yaml.encode: a struct with the fields tag and value.
+		Example: `assert_eq(yaml.decode_all("kind: Pod\n---\nkind: Service\n"), [{"kind": "Pod"}, {"kind": "Service"}])`,
+		Func:    yamlDecodeAll,
+	},
+	{
+		Name: "tagged", Params: "tag, value", Type: "str, Any -> Tagged",
+		Doc: `Returns a value with a local tag for yaml.encode: a struct with the fields tag and value.
 tag begins with "!", as "!Sub". yaml.decode(text, tags = "keep") returns such values; type tells
 them from others: type(v) == "struct".`,
-			Example: `v = yaml.decode("!GetAtt [Logs, Arn]", tags = "keep")
+		Example: `v = yaml.decode("!GetAtt [Logs, Arn]", tags = "keep")
 assert_eq((type(v), v.tag, v.value), ("struct", "!GetAtt", ["Logs", "Arn"]))
 assert_eq(v, yaml.tagged("!GetAtt", ["Logs", "Arn"]))
 assert_eq(yaml.encode({"name": yaml.tagged("!Sub", "logs-${Env}")}), "name: !Sub logs-${Env}\n")`,
-			Func: makeTagged,
-		},
-		{
-			Name: "encode", Params: "x", Type: "Any -> str",
-			Doc: `Writes a value as a YAML document that ends with a line break.
+		Func: makeTagged,
+	},
+	{
+		Name: "encode", Params: "x", Type: "Any -> str",
+		Doc: `Writes a value as a YAML document that ends with a line break.
 None, bool, int, float, string, list, tuple, set, dict, struct and yaml.tagged can be written; keys
 stand in the dict's order, and are no lists or dicts. Text of several lines becomes a block. Strings
 that some YAML reader could take for another type, such as "yes" or "1.0", get quotes.
 yaml.decode reads the same value.`,
-			Example: `assert_eq(yaml.encode({"name": "web", "ports": [80, 443], "note": "a\nb\n", "on": "yes"}),
+		Example: `assert_eq(yaml.encode({"name": "web", "ports": [80, 443], "note": "a\nb\n", "on": "yes"}),
     "name: web\nports:\n  - 80\n  - 443\nnote: |\n  a\n  b\n\"on\": \"yes\"\n")`,
-			Func: yamlEncode,
-		},
-	})
+		Func: yamlEncode,
+	},
 }
 
 // yamlDecode implements yaml.decode.
