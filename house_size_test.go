@@ -30,7 +30,7 @@ var sizes = map[string]int{
 	"fleet":            1010, // fetches, tries and installs bundles
 	"fragments":        1000,
 	"golden":           4060, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
-	"guard":            2080, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
+	"guard":            2045, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5590, // 25 of them read a rendering piece by piece, in place of a list in each prompt
 	"internal":         4230, // 25 of them write XML, in place of a library, and 42 are one cache in place of four, and 8 replace an item of the cache, in place of 70 in serve and store, and 9 know this machine, in place of five copies
 	"loader":           6450,
@@ -50,13 +50,13 @@ var sizes = map[string]int{
 	"serve/programs":   220,
 	"serve/proxy":      3430,
 	"serve/ui":         920,
-	"shell":            5855, // 150 of them are rows about the flags of programs, 280 judge one-line programs, and 280 what a trusted runner reads
+	"shell":            6020, // 150 of them are rows about the flags of programs, 280 judge one-line programs, 280 what a trusted runner reads, and 120 what a variable stands for
 	"starlark":         7215,
 	"store":            1600,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 107_788
+const maxSize = 107_930
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -51,7 +51,7 @@ func (r *Rule) check() string {
 			}
 		}
 	}
-	r.paths, r.notPaths = newPathPatterns(r.Paths), newPathPatterns(r.NotPaths)
+	r.paths, r.notPaths = newPathPatterns(r.Paths, r.Pack != ""), newPathPatterns(r.NotPaths, false)
 	for _, list := range []struct {
 		texts    []string
 		compiled *[]*regexp.Regexp
@@ -203,7 +203,7 @@ func (r *Rule) command(l *line, c *command) (all answer) {
 	all = yes
 	for _, check := range []func() answer{
 		func() answer { return r.subcommand(c) },
-		func() answer { return matchWords(c.Argv[1:], r.Words, c.isData) },
+		func() answer { return c.matchWords(r.Words) },
 		func() answer {
 			least := yes
 			for _, names := range r.Flags {
@@ -212,14 +212,14 @@ func (r *Rule) command(l *line, c *command) (all answer) {
 			return least
 		},
 		func() answer { return yes - hasFlag(c.Command, r.Unless) },
-		func() answer { return anyArg(r.Args, c.args) },
+		func() answer { return c.anyArg(r.Args) },
 		func() answer {
 			if len(r.Only) == 0 {
 				return yes
 			}
-			return allArgs(r.Only, c.args)
+			return c.allArgs(r.Only)
 		},
-		func() answer { return yes - allArgs(r.Spares, c.args) },
+		func() answer { return yes - c.allArgs(r.Spares) },
 		func() answer { return r.mentions(l, c) },
 		func() answer { return r.texts(l, c) },
 		func() answer { return r.input(l, c) },
@@ -307,16 +307,16 @@ func startsWith(words []*string, pattern []string) answer {
 }
 
 // matchWords looks for words in their order; others may stand between them.
-func matchWords(argv []*string, words [][]string, isData func(i int) bool) answer {
+func (c *command) matchWords(words [][]string) answer {
 	found, possible := 0, 0
-	for i, w := range argv {
-		if len(words) > 0 && w == nil && isData(i+1) {
+	for i, w := range c.Argv[1:] {
+		if len(words) > 0 && w == nil && c.isData(i+1) {
 			continue
 		}
 		if found < len(words) && w != nil && matchesOne(words[found], *w) {
 			found++
 		}
-		if possible < len(words) && (w == nil || matchesOne(words[possible], *w)) {
+		if possible < len(words) && (w == nil && mayMatch(c.Glob(i+1), words[possible]) || w != nil && matchesOne(words[possible], *w)) {
 			possible++
 		}
 	}
@@ -327,6 +327,12 @@ func matchWords(argv []*string, words [][]string, isData func(i int) bool) answe
 		return maybe
 	}
 	return no
+}
+
+// mayMatch reports whether a word that is decided at run time, but matches a glob, may match one of others.
+func mayMatch(glob string, others []string) bool {
+	glob = pattern(brackets).ReplaceAllString(strings.TrimPrefix(glob, "$"), "?")
+	return glob == "" || slices.ContainsFunc(others, func(of string) bool { return globsMeet(of, glob) })
 }
 
 // isData reports whether a word that is decided at run time is the value of a header, as curl -H "Authorization: $T".
@@ -351,16 +357,17 @@ func hasFlag(c *shell.Command, names []string) answer {
 }
 
 // anyArg says whether a glob matches an operand.
-func anyArg(globs []string, args []*string) answer {
+func (c *command) anyArg(globs []string) answer {
 	if len(globs) == 0 {
 		return yes
 	}
-	any := no
-	for _, w := range args {
-		switch {
-		case w == nil:
-			any = max(any, maybe)
-		case matchesOne(globs, *w):
+	any, open := no, 0
+	for _, w := range c.args {
+		if w == nil {
+			if open++; mayMatch(c.open[open-1], globs) {
+				any = max(any, maybe)
+			}
+		} else if matchesOne(globs, *w) {
 			return yes
 		}
 	}
@@ -368,12 +375,12 @@ func anyArg(globs []string, args []*string) answer {
 }
 
 // allArgs says whether a glob matches each operand, and there is one.
-func allArgs(globs []string, args []*string) answer {
-	if len(globs) == 0 || len(args) == 0 {
+func (c *command) allArgs(globs []string) answer {
+	if len(globs) == 0 || len(c.args) == 0 {
 		return no
 	}
 	all := yes
-	for _, w := range args {
+	for _, w := range c.args {
 		switch {
 		case w == nil:
 			all = min(all, maybe)
@@ -398,10 +405,11 @@ func (r *Rule) mentions(l *line, c *command) answer {
 			any = yes
 		}
 	}
-	for _, list := range [][]*string{c.Argv[1:], c.Reads, c.Writes} {
-		for _, w := range list {
-			look(w)
+	for i, w := range slices.Concat(c.Argv[1:], c.Reads, c.Writes) {
+		if glob := c.Glob(i + 1); i+1 < len(c.Argv) && glob != "" && glob[0] != '$' && r.Pack != "" {
+			w = &glob
 		}
+		look(w)
 	}
 	for _, e := range c.Env {
 		look(e.Value)
@@ -444,10 +452,11 @@ func (r *Rule) texts(l *line, c *command) answer {
 	if fed := input(l, c); fed["pipe"] || fed["text"] {
 		any = once(l.fed, r, func() answer { return r.statements(l.call.Command) })
 	}
-	for _, w := range c.Argv[1:] {
-		if w == nil {
+	for i, w := range c.Argv[1:] {
+		glob := strings.TrimPrefix(c.Glob(i+1), "$")
+		if isPath := glob != "" && (glob[0] == '/' || glob[0] == '~'); w == nil && !isPath {
 			any = max(any, maybe)
-		} else if any != yes {
+		} else if w != nil && any != yes {
 			any = max(any, r.statements(*w))
 		}
 	}

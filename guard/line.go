@@ -25,9 +25,6 @@ type line struct {
 	mentioned map[*Rule]answer      // whether the whole line has one of the words of a rule
 	fed       map[*Rule]answer      // whether the whole line has a text of a rule
 
-	targetWords   []string             // the targets of all redirections, as the line spells them
-	targets       map[folder]*expanded // the same
-	targetAnswers map[targetKey]answer
 }
 
 // A command is one of the commands of a line, of which the line may have more that are equal.
@@ -37,12 +34,12 @@ type command struct {
 	at     *folder // see folder
 	words  int     // bytes of what a glob is compared with
 	args   []*string
-	// distinct are the words behind the program, each once.
+	open   []string // what is known about those that are decided at run time
+	// distinct are the words behind the program that may be files, each once.
 	distinct []*string
 	places   map[**string]*places // see placesOf
-	allowed  bool                 // a rule of the user's allows it
-
-	unknown *expanded // see expanded
+	globs    map[*string]*places
+	allowed  bool // a rule of the user's allows it
 
 	subKnown, subRead bool
 	sub               []*string // see subWords
@@ -62,7 +59,7 @@ func once(answers map[*Rule]answer, r *Rule, ask func() answer) answer {
 func newLine(call *Call) *line {
 	l := &line{
 		call: call, runs: map[string]answer{}, others: len(call.URL), named: map[string][]*command{}, wrapped: map[string][]*command{},
-		hidden: map[string]bool{}, mentioned: map[*Rule]answer{}, fed: map[*Rule]answer{}, targets: map[folder]*expanded{}, targetAnswers: map[targetKey]answer{},
+		hidden: map[string]bool{}, mentioned: map[*Rule]answer{}, fed: map[*Rule]answer{},
 	}
 	for _, path := range call.Paths {
 		l.others += len(path) + 8
@@ -93,7 +90,12 @@ func (l *line) addCommands(list []shell.Command) {
 			}
 			seen[string(key)] = true
 		}
-		one := &command{Command: c, around: at, args: args, distinct: distinct(c.Argv[1:])}
+		one := &command{Command: c, around: at, args: args, distinct: distinct(filesOf(c, args))}
+		for i, w := range c.Argv[1:] {
+			if w == nil {
+				one.open = append(one.open, c.Glob(i+1))
+			}
+		}
 		one.words = len(c.Text) + (len(one.distinct)+2)*(len(at.path)+8) // as paths below the folder
 		l.words += one.words
 		l.commands = append(l.commands, one)
@@ -268,14 +270,6 @@ func (c *command) folder() folder {
 		c.at = &at
 	}
 	return *c.at
-}
-
-// expanded returns the words of the command that a shell expands.
-func (c *command) expanded() *expanded {
-	if c.unknown == nil {
-		c.unknown = newExpanded([]string{c.Text}, c.folder())
-	}
-	return c.unknown
 }
 
 // subWords returns the words of the command's subcommand with the operands behind it. known is false if nobody

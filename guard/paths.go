@@ -95,6 +95,7 @@ func matchGlob(glob, text string) bool {
 type pathPattern struct {
 	glob, lower string
 	literal     string // a part of lower that each path has that matches and is no glob
+	pack        bool   // it is a pack's, which do not ask about each file that a glob may name
 	names       []pathName
 }
 
@@ -113,9 +114,10 @@ func newPathPattern(text string) pathPattern {
 	return p
 }
 
-func newPathPatterns(texts []string) (list []pathPattern) {
+func newPathPatterns(texts []string, pack bool) (list []pathPattern) {
 	for _, text := range texts {
 		list = append(list, newPathPattern(text))
+		list[len(list)-1].pack = pack
 	}
 	return list
 }
@@ -187,7 +189,11 @@ func (p *pathPattern) match(path *pathText) answer {
 	case !path.globs:
 		return no
 	}
-	if start == fromStart {
+	last := path.names[len(path.names)-1]
+	switch tells := last.start != "" || last.end != "" && p.names[0].start == ""; { // *.yml says nothing of secrets.yml
+	case p.pack && len(p.names) == 1 && !tells:
+		return no
+	case start == fromStart:
 		return min(maybe, mayBeBelow(p.names, path.names))
 	}
 	for i := range path.names {
@@ -264,9 +270,12 @@ func (n *pathName) mayBe(of *pathName) bool {
 	if of.start[:i] != n.start[:i] || of.end[len(of.end)-j:] != n.end[len(n.end)-j:] {
 		return false // the usual case
 	}
-	// Two globs may match one text: row[j] says whether one may match the read part of glob and
-	// name[:j]. A set in brackets may be any letter.
-	b := n.glob
+	return globsMeet(glob, n.glob) // a set in brackets may be any letter
+}
+
+// globsMeet reports whether two globs may match one text: row[j] says whether one may match the read part of glob and
+// b[:j].
+func globsMeet(glob, b string) bool {
 	row := make([]bool, len(b)+1)
 	row[0] = true
 	for j := range len(b) {
@@ -290,20 +299,12 @@ func (n *pathName) mayBe(of *pathName) bool {
 // Expressions for the text of a command.
 const (
 	brackets = `\[[^\]]*\]`
-	single   = `'[^']*'`
-	quoted   = `'[^']*'|"[^"]*"`
-	wordsOf  = `(?:'[^']*'|"[^"]*"|[^\s<>;|&()'"])+`
-	target   = `>[>|&]?\s*((?:'[^']*'|"[^"]*"|[^\s<>;|&()'"])+)`
 	escape   = `%[0-9a-f]{2}`
-	oneBrace = `^([^{}]*)\{([^{}]*)\}([^{}]*)$`
 	address  = `(?i)[a-z][a-z0-9+.-]*:[/\\]+(?:[^/\\@\s]*@)?(\[[^\]\s]*\]|[^/\\:\s?#"'<>)]+)`
 )
 
-// What takes the quotes from a text.
-var (
-	unquoted     = strings.NewReplacer("'", "", `"`, "", `\`, "")
-	unquotedWord = strings.NewReplacer("'", "", `"`, "")
-)
+// unquoted takes the quotes from a text.
+var unquoted = strings.NewReplacer("'", "", `"`, "", `\`, "")
 
 // compiled has the expressions that somebody needed, so that no start prepares any.
 var compiled sync.Map
@@ -363,10 +364,6 @@ func (at folder) move(name string, args []*string) folder {
 // commandPaths says whether one command may use a path of the rule.
 func (r *Rule) commandPaths(l *line, c *command, onlyWrites bool) answer {
 	any, at := no, c.folder()
-	words := slices.Clone(c.Writes)
-	if !onlyWrites {
-		words = append(words, c.Reads...)
-	}
 	look := func(list []*string, most answer) {
 		if any != yes && len(list) > 0 {
 			any = max(any, min(most, r.anyPlace(c.placesOf(list), at)))
@@ -382,22 +379,22 @@ func (r *Rule) commandPaths(l *line, c *command, onlyWrites bool) answer {
 			most = maybe
 		}
 		look(c.distinct, most)
-		words = append(words, c.distinct...)
+		any = max(any, r.unknownWords(c, c.open))
 		if r.Pack == "" && (c.Via == "xargs" || c.Via == "find -exec") && slices.Contains(c.Argv, nil) { // any file
 			return max(any, maybe)
 		}
 	}
-	if any != yes && slices.Contains(words, nil) {
-		any = max(any, r.unknownWords(c.expanded(), at))
-	}
-	if any != yes && slices.Contains(c.Writes, nil) { // the text of a command has no redirections
-		any = max(any, r.unknownTargets(l, at))
+	if any != yes {
+		any = max(any, r.unknownWords(c, c.Globs))
 	}
 	return any
 }
 
 // opens reports whether the words of a command may be files that it opens, or that it writes.
 func (r *Rule) opens(c *command, onlyWrites bool) bool {
+	if sub, known := c.subWords(); known && len(sub) > 0 && *c.Name == "git" && sub[0] != nil && isOneOf(*sub[0], namesOnly) {
+		return false
+	}
 	if does(c.Name, "searches") && !onlyWrites {
 		if shown, _ := c.FindFlags([]string{"c", "count", "q", "quiet", "l", "files-with-matches"}); len(shown) > 0 {
 			return false // it says how often, or where
@@ -406,39 +403,24 @@ func (r *Rule) opens(c *command, onlyWrites bool) bool {
 	return !does(c.Name, "opens none") && !(onlyWrites && does(c.Name, "reads", "mostly reads")) && !(r.Pack != "" && !onlyWrites && does(c.Name, "lists"))
 }
 
-// unknownTargets says whether a redirection of the line to a word that a shell expands may match. The
-// redirections of all commands count, so each folder has one answer.
-func (r *Rule) unknownTargets(l *line, at folder) answer {
-	targets, known := l.targets[at]
-	if !known && len(l.targets) > mostFolders {
-		at = folder{} // nobody follows so many
-		targets, known = l.targets[at]
-	}
-	if !known {
-		if l.targetWords == nil {
-			for _, m := range pattern(target).FindAllStringSubmatch(l.call.Command, -1) {
-				l.targetWords = append(l.targetWords, m[1])
-			}
-		}
-		targets = newExpanded(l.targetWords, at)
-		l.targets[at] = targets
-	}
-	key := targetKey{r, at}
-	any, asked := l.targetAnswers[key]
-	if !asked {
-		any = r.unknownWords(targets, at)
-		l.targetAnswers[key] = any
-	}
-	return any
-}
+// namesOnly are subcommands of git that show names, and no file.
+var namesOnly = []string{"branch", "check-ignore", "describe", "for-each-ref", "ls-files", "merge-base", "rev-parse", "status", "tag"}
 
-// mostFolders are the most folders of a line whose redirections are compared apart.
-const mostFolders = 4
-
-// A targetKey is a rule and the folder of a redirection.
-type targetKey struct {
-	rule *Rule
-	at   folder
+// filesOf returns the words behind the program that may be files: not the text that grep searches for, nor the script of
+// sed, nor what rg and git leave out.
+func filesOf(c *shell.Command, args []*string) []*string {
+	isText := false
+	if len(args) > 0 && args[0] != nil && does(c.Name, "searches", "edits") {
+		others, doubt := c.FindFlags([]string{"e", "f", "regexp", "expression", "file", "files", "g", "glob", "iglob", "include", "exclude"})
+		isText = len(others) == 0 && !doubt && !slices.ContainsFunc(args[1:], func(w *string) bool { return w != nil && *w == *args[0] })
+	}
+	isNone := func(w *string) bool {
+		return w != nil && (isText && w == args[0] || strings.HasPrefix(*w, "!") || strings.HasPrefix(*w, ":!"))
+	}
+	if !slices.ContainsFunc(c.Argv[1:], isNone) {
+		return c.Argv[1:]
+	}
+	return slices.DeleteFunc(slices.Clone(c.Argv[1:]), isNone)
 }
 
 // folderOf returns the folder in which a command works.
@@ -463,50 +445,29 @@ func folderOf(c *shell.Command, at folder) folder {
 	return folder{}
 }
 
-// expanded are words such as *.go and ~/x, which a shell expands.
-type expanded struct {
-	dollar, brace bool // a variable or a nested brace is among them
-	places        *places
-}
-
-// newExpanded returns what the words in texts may be in a folder.
-func newExpanded(texts []string, at folder) *expanded {
-	e, list, seen := &expanded{}, []*string(nil), map[string]bool{}
-	for _, text := range texts {
-		e.dollar = e.dollar || strings.ContainsAny(pattern(single).ReplaceAllString(text, ""), "$`\\")
-		for _, word := range pattern(wordsOf).FindAllString(text, -1) {
-			if seen[word] || !strings.ContainsAny(pattern(quoted).ReplaceAllString(word, ""), "*?[{~") { // the other words have a value
-				continue
-			}
-			seen[word] = true
-			word = unquotedWord.Replace(word)
-			words := []string{word}
-			if m := pattern(oneBrace).FindStringSubmatch(word); m != nil {
-				words = nil
-				for part := range strings.SplitSeq(m[2], ",") {
-					words = append(words, m[1]+part+m[3])
-				}
-			}
-			for i, w := range words {
-				if e.brace = e.brace || strings.Contains(w, "{"); !strings.ContainsAny(w, "{$`") {
-					list = append(list, &words[i])
-				}
+// unknownWords says whether words that are decided at run time may match.
+func (r *Rule) unknownWords(c *command, words []string) answer {
+	isVariable := func(glob string) bool { return glob == "" || glob[0] == '$' }
+	switch {
+	case len(words) == 0:
+		return no
+	case r.Pack == "" && slices.ContainsFunc(words, isVariable): // packs do not ask about each
+		return maybe
+	}
+	p, ok := c.globs[&words[0]]
+	if !ok {
+		var list []*string
+		for i := range words {
+			if !isVariable(words[i]) {
+				list = append(list, &words[i])
 			}
 		}
+		if p = newPlaces(list, c.folder()); c.globs == nil {
+			c.globs = map[*string]*places{}
+		}
+		c.globs[&words[0]] = p
 	}
-	e.places = newPlaces(list, at)
-	return e
-}
-
-// unknownWords says whether words that a shell expands may match.
-func (r *Rule) unknownWords(e *expanded, at folder) answer {
-	switch {
-	case r.Pack == "" && e.dollar:
-		return maybe // packs do not ask about each variable
-	case e.brace:
-		return max(maybe, r.anyPlace(e.places, at))
-	}
-	return r.anyPlace(e.places, at)
+	return r.anyPlace(p, c.folder())
 }
 
 // A place is a path in a command, prepared for many patterns.

@@ -24,14 +24,14 @@ var pythonModules = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"json": " load loads dumps JSONDecodeError ", "math": "*", "time": "*", "itertools": "*", "zlib": "*", "unicodedata": "*",
 		"sys":      " stdin stdout stderr argv version version_info executable platform exit maxsize byteorder prefix base_prefix getsizeof getrecursionlimit float_info implementation ",
-		"os":       " getcwd listdir cpu_count sep linesep name path getpid ",
-		"os.path":  " exists isfile isdir join basename dirname abspath getsize splitext ",
+		"os":       " getcwd listdir cpu_count sep linesep name path getpid stat ",
+		"os.path":  " exists isfile isdir islink join basename dirname abspath realpath relpath normpath expanduser getsize getmtime splitext ",
 		"re":       " findall search match fullmatch sub split compile finditer escape I M S IGNORECASE MULTILINE DOTALL ",
 		"datetime": " datetime date timedelta timezone time UTC ", "collections": " Counter defaultdict OrderedDict deque ",
 		"functools": " reduce partial cache lru_cache ", "statistics": " mean median stdev pstdev quantiles mode ", "random": " random randint choice choices shuffle sample seed uniform ",
 		"string": " ascii_letters ascii_lowercase ascii_uppercase digits punctuation ", "textwrap": " dedent fill indent wrap ", "base64": " b64encode b64decode urlsafe_b64encode urlsafe_b64decode ",
 		"hashlib": " md5 sha1 sha256 sha512 ", "decimal": " Decimal getcontext ", "fractions": " Fraction ",
-		"csv": " reader DictReader writer DictWriter ", "tomllib": " load loads ", "uuid": " uuid4 UUID ", "ast": " literal_eval parse dump unparse walk ", "struct": " pack unpack calcsize ", "html": " escape unescape ",
+		"csv": " reader DictReader writer DictWriter ", "tomllib": " load loads ", "uuid": " uuid4 UUID ", "ast": " literal_eval parse dump unparse walk ", "struct": " pack unpack calcsize ", "html": " escape unescape ", "binascii": " hexlify unhexlify crc32 ", "glob": " glob iglob ", "urllib.parse": " quote unquote urlparse urlsplit urlencode urljoin parse_qs ", "importlib.metadata": " version ",
 		"difflib": " unified_diff ndiff get_close_matches SequenceMatcher ", "calendar": " monthrange month isleap ", "secrets": " token_hex token_urlsafe ", "pprint": " pprint pformat ",
 	}
 })
@@ -376,7 +376,7 @@ func judgeCode(r *reader, name string, args []word) bool {
 		return false
 	}
 	if n := len(r.script.Commands); n > 0 && !r.quiet {
-		r.script.Commands[n-1].addFiles(read.reads, nil)
+		r.script.Commands[n-1].addFiles(targets{Reads: read.reads})
 	}
 	return true
 }

@@ -136,6 +136,11 @@ func TestTrusted(t *testing.T) {
 		"env npm_config_registry=http://x npm test": "maybe", "UV_CACHE_DIR=/tmp/x uv sync": "no", "PYTEST_ADDOPTS='a -p x' pytest": "maybe",
 		"tar xf x && ninja": "maybe", "tar -C y -xf x; ninja": "maybe", "curl -s x | tar xz && ninja": "maybe", "tar --get -f x; ninja": "maybe", "tar \"$a\" x; ninja": "maybe", "ninja && tar xf x": "no", "tar czvf x y && ninja": "no", "unzip x && ninja": "maybe", "unzip -l x && ninja": "no", "aria2c x && ninja": "maybe",
 		"ninja -f x.log": "no", "curl x > x.log; ninja -f x.log": "maybe", "ninja > x.log": "no",
+		"go run kubectl.example/x@latest": "maybe", "go install x.example/y@v1 -v": "maybe", "go tool x.example/y@v1": "maybe", "go run . a@b": "no", "go run ./x a@b": "no", "go run x.go a@b": "no", "go install ./...": "no",
+		"go get x.example/y@v1": "no", "go list -m x.example/y@latest": "no", "go -C x run y.example/z@v1": "maybe", "go run ./x@v1": "no", "uv tool run x": "maybe", "uv tool install x": "maybe",
+		"env/bin/python -c 'import json; print(1)'": "no", "env/bin/python -c 'import os; os.system(1)'": "maybe", "/tmp/bin/python -c 'print(1)'": "maybe", "env/bin/python <<E\nprint(1)\nE": "no",
+		"srun --time=1 --mem=8G pytest -q": "no", "srun -p x kubectl delete y": "yes", "srun --prolog=x pytest": "maybe", "strace -cf pytest": "no", "strace -o '|x' ls": "maybe", "squeue -j \"$x\"": "no",
+		"f=x.py; python3 \"$f\"": "no", "f=/tmp/x.py; python3 \"$f\"": "maybe", "f=/work/app/a.json; python3 -c \"import json; print(json.load(open('$f')))\"": "no",
 		"source .venv/bin/activate && pytest": "no", "source ./x": "maybe", "echo x > .venv/bin/activate; source .venv/bin/activate": "maybe",
 	} {
 		if got := ParseWith(line, Options{Trusted: trusted, Folder: "/work/app"}).Runs("kubectl", []string{"delete"}); got != want {

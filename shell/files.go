@@ -18,8 +18,9 @@ var fileUses = []struct{ use, names string }{
 	{"opens none", "echo printf export cd pwd true false test [ exit return"},
 	{"lists", "ls du stat file tree find basename dirname realpath readlink wc touch mkdir"}, // it shows names and sizes only
 	{"searches", "grep egrep fgrep rg"},
-	{"calls", "curl wget http https xh nc ncat telnet ssh scp sftp rsync ftp git"},                                                      // it talks to the hosts
-	{"passes", "bash sh dash zsh ksh sudo env nohup timeout time nice command exec : set read npm pnpm yarn bun mkdir date sleep wait"}, // what it runs uses the files
+	{"edits", "sed gsed"},
+	{"calls", "curl wget http https xh nc ncat telnet ssh scp sftp rsync ftp git"}, // it talks to the hosts
+	{"passes", "bash sh dash zsh ksh sudo env nohup srun strace timeout time nice command exec : set read npm pnpm yarn bun mkdir date sleep wait"}, // what it runs uses the files
 }
 
 // programUses has the uses of each program.

@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // findActions are the words of find in front of a command.
 var findActions = []string{"-exec", "-execdir", "-ok", "-okdir"}
@@ -45,6 +48,12 @@ func followAction(r *reader, i int, j *job) (end int) {
 		folder := r.folder
 		if strings.HasSuffix(j.argv[i].text, "dir") {
 			r.folder = unknownFolder // that of each file
+		} else if !slices.ContainsFunc(j.argv, func(w word) bool { return strings.HasPrefix(w.text, "-files0") }) {
+			for at := range argv { // its path begins with one of the folders, which are no flags
+				if j.argv[i+1+at].text == "{}" {
+					argv[at].ends = &ends{operand: true}
+				}
+			}
 		}
 		r.run(in)
 		r.folder = folder

@@ -42,6 +42,9 @@ func judge(r *reader, name string, row *program, j *job) {
 	case sets:
 		judgeSet(r, name, args)
 	case flagged:
+		if fetchesProgram(j.argv) {
+			r.setWild()
+		}
 		judgeFlags(r, name, row, args)
 		judgeSubcommand(r, row, j.argv)
 	case queries:
@@ -368,6 +371,9 @@ func judgeSed(r *reader, args []word) {
 			script(i)
 		case strings.HasPrefix(w.text, "-i"), hasName(sedFlags, w.text):
 			inPlace = inPlace || strings.Contains(w.text, "i")
+			if w.text == "-i" && i+1 < len(args) && args[i+1].known && args[i+1].text == "" {
+				i++ // the suffix, or a script that does nothing
+			}
 			if strings.HasSuffix(w.text, "ne") || w.text == "-ie" {
 				i++
 				script(i)

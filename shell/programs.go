@@ -18,11 +18,13 @@ var programs = []program{
 	{names: "nice", kind: runsWords, bare: "0123456789", values: "n", longValues: " --adjustment "},
 	{names: "setsid", kind: runsWords, bare: "cfw", long: " --ctty --fork --wait "},
 	{names: "stdbuf", kind: runsWords, values: "ioe", longValues: " --input --output --error "},
-	{names: "time", kind: runsWords, bare: "apv", values: "fo"},
+	{names: "time", kind: runsWords, bare: "aplv", values: "fo"},
 	{names: "timeout", kind: runsWords, bare: "v", values: "ks", operands: 1, long: " --foreground --preserve-status --verbose ", longValues: " --kill-after --signal "},
 	{names: "env", kind: runsAssigned, bare: "iv0", values: "uCS", long: " --ignore-environment --null --debug ", longValues: " --unset --chdir --split-string ", shaky: "iuC"},
 	{names: "sudo", kind: runsAssigned, bare: "AbEHnPSsi", values: "ugpCDRTh", shaky: "si", long: " --non-interactive --preserve-env --set-home --stdin --background ", longValues: " --user --group --prompt --host --chdir "},
 	{names: "xargs", kind: runsInput, bare: "0rtxop", values: "adEILnPs", long: " --null --no-run-if-empty --verbose --replace ", longValues: " --max-args --max-procs --delimiter --arg-file "},
+	{names: "srun", kind: runsWords, bare: "lQuv", values: "pnNctJ", long: " --exclusive --label --quiet --unbuffered ", longValues: " --time --cpus-per-task --mem --partition --job-name --ntasks --nodes --gres --account "},
+	{names: "strace", kind: runsWords, bare: "cCfqrtTvVy", values: "esS"},
 	{names: "repeat", kind: runsRepeat},
 	{names: "exec", kind: leaves, bare: "cl", values: "a", shaky: "c"},
 	{names: "watch", kind: runsWatch, bare: "bcegtwxpr", values: "n", long: " --color --exec --no-title --precise --beep --errexit ", longValues: " --interval "},
@@ -33,7 +35,7 @@ var programs = []program{
 	{names: "su", kind: runsOption},
 	{names: "eval", kind: runsEval},
 	{names: "trap", kind: runsTrap},
-	{names: "ssh", kind: runsRemote, bare: "46AaCfgKkMNnqsTtVvXxYy", values: "BbcDEeiJLlmpQRSWw", operands: 1},
+	{names: "ssh", kind: runsRemote, query: "V", bare: "46AaCfgKkMNnqsTtvXxYy", values: "BbcDEeiJLlmpQRSWw", operands: 1},
 
 	// Programs that are a command themselves and also run one.
 	{names: "find", kind: runsFind},
@@ -166,7 +168,7 @@ var programs = []program{
 	// Harmless. What a machine is and does.
 	{names: "date hostname id groups users who w whoami uname uptime free vmstat iostat lscpu lsmod lsusb lspci lsof ps pstree " +
 		"pgrep pkill pidof killall top htop dmesg nproc getconf getent locale tty stty tput clear reset logname last lastlog " +
-		"sysctl journalctl timedatectl hostnamectl loginctl shutdown reboot halt poweroff sw_vers system_profiler nvidia-smi " +
+		"sysctl journalctl timedatectl hostnamectl loginctl shutdown reboot halt poweroff sacct sinfo squeue sw_vers system_profiler nvidia-smi " +
 		"findmnt mountpoint swapon swapoff blkid wipefs fuser renice cal ncal sleep true false yes printenv echo : pwd cd pushd " +
 		"popd dirs umask times type which whereis help history fg bg disown caller tldr apropos whatis", kind: harmless},
 
@@ -217,8 +219,8 @@ var programs = []program{
 		"salt-call sam saml2aws samu sandbox-exec saps sbatch sbcl sbt sbtenv schedtool schroot schtasks scons scrapy " +
 		"screen script scriptlive sdk sdkman sem semantic-release send-keys sequelize serverless service setarch setlock " +
 		"setpriv setuidgid sftp sg sgpt shards shellspec shortcuts shunit2 sidekiq singularity skaffold sls slsh snakemake " +
-		"snapcraft socat softlimit sphinx-build spring srun ssh-agent sshfs sshpass stack start start-process " +
-		"start-stop-daemon storybook strace streamlit stunnel stylelint su-exec sudo-rs sudoedit supervisorctl supervisord sv " +
+		"snapcraft socat softlimit sphinx-build spring ssh-agent sshfs sshpass stack start start-process " +
+		"start-stop-daemon storybook streamlit stunnel stylelint su-exec sudo-rs sudoedit supervisorctl supervisord sv " +
 		"svc swc swift swipl switch_root symfony systemd-cat systemd-inhibit systemd-nspawn systemd-run tap tape task taskset " +
 		"tauri tclsh tcpserver tcsh tenv terminator terragrunt tex texlua tfenv tfswitch tgenv tgswitch thor tig tilix tilt " +
 		"tmate toolbox torify torsocks tox trace-cmd trunk ts tsh tsocks tsp ttyd ttyrec tuist turbo typeorm " +

@@ -29,7 +29,7 @@ func judgeQuery(r *reader, name string, args []word) {
 		if behindFile || hasStart(w.text, "-c", "-e", "-l", "--command", "--execute", "--list", "--help") {
 			texts++
 		}
-		behindFile = behindFile || name == "sqlite3" && w.isOperand()
+		behindFile = behindFile || name == "sqlite3" && !w.mayFlag()
 	}
 	if texts == 0 {
 		r.setWild() // the text comes from standard input

@@ -32,7 +32,11 @@ type reader struct {
 	wrapped  []string
 	shell    string // the shell that certainly reads the text, or ""
 	numeric  map[string]bool
-	manner   manner
+	assigned map[string]int // the number of assignments to each variable
+	// constants are the variables whose values the text says.
+	constants map[string]word
+	first     *syntax.Stmt // a statement in front of which nothing decides whether it runs, or nil
+	manner    manner
 }
 
 // shared is the part of a reader that nested texts have in common.
@@ -140,7 +144,10 @@ func (r *reader) readText(o Options) string {
 		return r.reason
 	}
 	for _, s := range r.file.Stmts {
-		r.top = s
+		r.top, r.first = s, nil
+		if !s.Background && !s.Coprocess && !s.Disown {
+			r.first = s
+		}
 		r.statements([]*syntax.Stmt{s})
 	}
 	r.readFunctions()
@@ -276,9 +283,9 @@ func (r *reader) statement(s *syntax.Stmt) {
 func (r *reader) command(s *syntax.Stmt) {
 	before := r.certain
 	r.entered = before
-	reads, writes := r.redirections(s.Redirs)
+	targets := r.redirections(s.Redirs)
 	if c, ok := s.Cmd.(*syntax.CallExpr); ok {
-		r.simple(c, s, reads, writes)
+		r.simple(c, s, targets)
 	} else {
 		if s.Cmd == nil && len(s.Redirs) > 0 { // zsh runs cat or more
 			r.addCall([]word{{text: "cat", known: true}, {many: true}}, false)
@@ -286,7 +293,7 @@ func (r *reader) command(s *syntax.Stmt) {
 		}
 		from := len(r.script.Commands)
 		r.compound(s)
-		r.recordFiles(from, s, reads, writes)
+		r.recordFiles(from, s, targets)
 	}
 	r.certain = before
 }
@@ -367,6 +374,7 @@ func (r *reader) coproc(c *syntax.CoprocClause) {
 // binary visits a && b, a || b and a | b. A list or pipe leans to the left, so this goes along it
 // instead of down, where the stack would grow with the text.
 func (r *reader) binary(c *syntax.BinaryCmd) {
+	leads := r.first != nil && r.first.Cmd == c
 	all := []*syntax.BinaryCmd{c} // the last one first
 	for {
 		x := c.X
@@ -377,6 +385,9 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 		}
 		r.script.Nodes++
 		all, c = append(all, inner), inner
+	}
+	if r.first = nil; leads && !isPipe(c) {
+		r.first = c.X
 	}
 	if isPipe(c) {
 		r.substitute("pipe", []*syntax.Stmt{c.X})
@@ -391,6 +402,7 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 	}()
 	for i, c := range slices.Backward(all) {
 		before := r.certain
+		r.first = nil
 		switch {
 		case r.reason != "":
 			return
@@ -500,6 +512,10 @@ func (r *reader) forClause(c *syntax.ForClause) {
 			certain = certain || !w.many
 		}
 		r.certain = r.certain && certain && !c.Select
+		if value, ok := loopValue(items); ok && !c.Select {
+			setConstant(r, loop.Name.Value, value)
+			defer delete(r.constants, loop.Name.Value)
+		}
 	case *syntax.CStyleLoop:
 		r.arithmetic(loop.Init)
 		r.arithmetic(loop.Cond)
@@ -509,6 +525,17 @@ func (r *reader) forClause(c *syntax.ForClause) {
 	r.enterLoop(c)
 	r.conditional(func() { r.statements(c.Do) })
 	r.certain = before
+}
+
+// loopValue returns what the variable of a loop over the items stands for: the only one, or a word that is no flag.
+// A glob stands for files.
+func loopValue(items []word) (value word, ok bool) {
+	if len(items) == 1 && items[0].known {
+		return items[0], true
+	}
+	return word{ends: &ends{operand: true}}, len(items) > 0 && !slices.ContainsFunc(items, func(w word) bool {
+		return w.known && (w.text == "" || w.text[0] == '-') || !w.known && w.mayFlag() && (w.open().pattern == "" || w.open().pattern[0] == '-')
+	})
 }
 
 // enterLoop forgets the folder if a turn of a loop may change it for the next.

@@ -404,6 +404,21 @@ func fetchesPackage(argv []word) bool {
 	return isRun || slices.ContainsFunc(argv[1:], func(w word) bool { return w.text == "dlx" })
 }
 
+// fetchesProgram reports whether a command fetches a program that the project may not have, to run or to install it.
+func fetchesProgram(argv []word) bool {
+	if len(argv) < 2 || !argv[1].known {
+		return false
+	}
+	command := argv[0].text + "_" + argv[1].text
+	if !hasName(" go_run go_install go_tool ", command) {
+		return hasName(" uv_tool cargo_binstall dotnet_dnx ", command)
+	}
+	at := slices.IndexFunc(argv[2:], func(w word) bool {
+		return strings.Contains(w.text, "@") || strings.HasPrefix(w.text, ".") || strings.HasSuffix(w.text, ".go")
+	})
+	return at >= 0 && strings.Contains(argv[2+at].text, "@") && !strings.HasPrefix(argv[2+at].text, ".")
+}
+
 // trusts reports whether the operator trusts a runner with these words. They must be plain: they name no
 // program, no text and no other project. spoken are the words that may mention a program: neither those of the
 // entry, nor packages to install. Otherwise inner is the program behind "uv run" and its like, which
@@ -422,6 +437,9 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 
 // trustsAs is trusts for a program as it is written.
 func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
+	if fetchesProgram(argv) {
+		return false, nil, nil
+	}
 	for _, entry := range r.options.Trusted {
 		words, rest, ok := behindEntry(argv, entry)
 		if !ok {
@@ -522,6 +540,7 @@ var runnerFlags = []struct{ programs, own, plain, unsafe string }{
 	{" cdk ", "", "", " -a --app --build "},
 	{" gunicorn uvicorn ", "", "", " -k --worker-class --pythonpath --app-dir "},
 	{" ctest ", "", "", " -S -SP "},
+	{" rails ", "", " -p: ", ""},
 }
 
 // flagsOfRunner returns the flags of a program in runnerFlags.

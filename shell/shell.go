@@ -52,6 +52,7 @@ type Command struct {
 
 	many     uint64 // the first 64 words that may become any number of words, as bits
 	operands uint64 // those that are decided at run time, and certainly no flags
+	globs    map[int]string
 }
 
 // An origin is what the commands have in common that run through one command of the source.
@@ -61,18 +62,23 @@ type origin struct {
 		Name  string
 		Value *string
 	}
-	// Reads and Writes are the targets of redirections.
-	Reads, Writes []*string
+	targets
 	// Text is the source of the command; Offset is its place in bytes. A command of a nested text
 	// has the offset of the command that contains the text.
 	Text   string
 	Offset int
 }
 
+// targets are the targets of redirections, with what Glob returns of those that are decided at run time.
+type targets struct {
+	Reads, Writes []*string
+	Globs         []string
+}
+
 // addFiles adds redirections to a command.
-func (c *Command) addFiles(reads, writes []*string) {
+func (c *Command) addFiles(t targets) {
 	at := *c.origin
-	at.Reads, at.Writes = slices.Concat(at.Reads, reads), slices.Concat(at.Writes, writes)
+	at.Reads, at.Writes, at.Globs = slices.Concat(at.Reads, t.Reads), slices.Concat(at.Writes, t.Writes), slices.Concat(at.Globs, t.Globs)
 	c.origin = &at
 }
 
@@ -99,6 +105,14 @@ func (c *Command) AppendKey(key []byte) []byte {
 	}
 	for _, text := range append([]string{c.Via, c.Text}, c.Wrappers...) {
 		add(text)
+	}
+	for i, w := range c.Argv {
+		if w == nil {
+			add(c.globs[i])
+		}
+	}
+	for _, g := range c.Globs {
+		add(g)
 	}
 	return binary.AppendUvarint(binary.AppendUvarint(key, c.many), c.operands)
 }
@@ -142,6 +156,10 @@ func (c *Command) add(word *string, many bool) {
 
 // IsWord reports whether word i is certainly one word, also if it is decided at run time.
 func (c *Command) IsWord(i int) bool { return i < 64 && c.many>>i&1 == 0 }
+
+// Glob returns a glob that word i certainly matches, if it is decided at run time, or "". The shell makes names of files of it,
+// unless it begins with "$": then the word has a variable or a substitution.
+func (c *Command) Glob(i int) string { return c.globs[i] }
 
 // Limits of a text.
 const (

@@ -18,13 +18,13 @@ type job struct {
 }
 
 // simple visits a simple command.
-func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*string) {
-	at := &origin{Reads: reads, Writes: writes, Text: r.source(c), Offset: r.offset(c)}
+func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, t targets) {
+	at := &origin{targets: t, Text: r.source(c), Offset: r.offset(c)}
 	j := &job{certain: r.certain && !r.dead, via: r.via, wrappers: r.wrapped, origin: at}
 	j.argv = r.expand(c.Args)
-	r.assignments(c, j.origin)
+	r.assignments(c, s, j.origin)
 	if len(j.argv) == 0 {
-		r.recordFiles(len(r.script.Commands), s, reads, writes)
+		r.recordFiles(len(r.script.Commands), s, t)
 		return
 	}
 	r.checkWords(c, s, j)
@@ -48,10 +48,13 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 }
 
 // assignments visits the assignments in front of a command.
-func (r *reader) assignments(c *syntax.CallExpr, to *origin) {
+func (r *reader) assignments(c *syntax.CallExpr, s *syntax.Stmt, to *origin) {
 	for _, a := range c.Assigns {
 		before, unknowns := r.script.wild, len(r.script.Unknowns)
 		value := r.assign(a)
+		if s == r.first && len(c.Args) == 0 && len(s.Redirs) == 0 && a.Index == nil && a.Array == nil && !a.Append && !strings.Contains(value.text, "~") {
+			setConstant(r, a.Name.Value, value)
+		}
 		if a.Name.Value == "IFS" && len(c.Args) > 0 && c.Args[0].Lit() == "read" && !before {
 			r.script.wild, r.poisoned = false, false // it applies to read only
 			r.script.Unknowns = r.script.Unknowns[:unknowns]
@@ -86,8 +89,8 @@ func (r *reader) offset(n syntax.Node) int {
 	return int(n.Pos().Offset())
 }
 
-// redirections visits redirections and returns the files that they read and write.
-func (r *reader) redirections(list []*syntax.Redirect) (reads, writes []*string) {
+// redirections visits redirections and returns their targets.
+func (r *reader) redirections(list []*syntax.Redirect) (t targets) {
 	for _, d := range list {
 		r.script.Nodes++
 		if d.N != nil && strings.HasPrefix(d.N.Value, "{") {
@@ -108,23 +111,26 @@ func (r *reader) redirections(list []*syntax.Redirect) (reads, writes []*string)
 				continue
 			}
 		}
+		if !w.known {
+			t.Globs = append(t.Globs, w.glob())
+		}
 		switch d.Op {
 		case syntax.RdrIn, syntax.DplIn:
-			reads = append(reads, w.pointer())
+			t.Reads = append(t.Reads, w.pointer())
 			r.certain = r.certain && w.text == "/dev/null"
 		case syntax.RdrInOut:
-			reads = append(reads, w.pointer())
+			t.Reads = append(t.Reads, w.pointer())
 			r.addWrite(w)
-			writes = append(writes, w.pointer())
+			t.Writes = append(t.Writes, w.pointer())
 		default:
 			r.addWrite(w)
-			writes = append(writes, w.pointer())
+			t.Writes = append(t.Writes, w.pointer())
 			if strings.Contains(w.text, "/") && !strings.HasPrefix(w.text, "/dev/") {
 				r.certain = false // the folder may be missing
 			}
 		}
 	}
-	return reads, writes
+	return t
 }
 
 // addWrite records a file that the text may make, and perhaps runs.
@@ -231,6 +237,11 @@ func (r *reader) step(j *job) (next *job) {
 			r.recordJob(j)
 			return nil
 		}
+		if tool := r.ownTool(j.argv); tool != nil && ok && row.kind == interprets && r.trustsPython() && judgeCode(r, name, j.argv[1:]) {
+			r.usesTrusted, r.runsTrusted = true, true
+			r.recordJob(j)
+			return nil
+		}
 		if followPath(r, j) {
 			r.script.calls[at].followed = true
 			r.recordJob(j)
@@ -293,8 +304,8 @@ func (r *reader) giveUp(j *job) {
 
 // recordFiles adds the files of redirections that no simple command has, as in "{ cat; } > f", to
 // the first command since the index from. If there is none, as in "> f", the command is ":".
-func (r *reader) recordFiles(from int, s *syntax.Stmt, reads, writes []*string) {
-	if len(reads) == 0 && len(writes) == 0 {
+func (r *reader) recordFiles(from int, s *syntax.Stmt, t targets) {
+	if len(t.Reads) == 0 && len(t.Writes) == 0 {
 		return
 	}
 	if from == len(r.script.Commands) {
@@ -304,7 +315,7 @@ func (r *reader) recordFiles(from int, s *syntax.Stmt, reads, writes []*string) 
 	}
 	if from < len(r.script.Commands) {
 		c := &r.script.Commands[from]
-		c.addFiles(reads, writes)
+		c.addFiles(t)
 	}
 }
 
@@ -329,6 +340,9 @@ func (r *reader) record(argv []word, c Command) {
 		c.add(w.pointer(), w.many)
 		if !w.known && !w.mayFlag() && i < 64 {
 			c.operands |= 1 << i
+		}
+		if glob := w.glob(); glob != "" {
+			put(&c.globs, i, glob)
 		}
 	}
 	r.script.Nodes += len(argv)

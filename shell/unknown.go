@@ -2,6 +2,7 @@ package shell
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -119,7 +120,12 @@ func (s *Script) addUnknowns() {
 func mentioned(words []word) (names []string) {
 	for _, w := range words {
 		if !w.known {
-			return []string{""}
+			name := path.Base(w.open().pattern)
+			if strings.Trim(name, "*?.") == "" {
+				return []string{""}
+			}
+			names = append(names, name)
+			continue
 		}
 		for _, name := range strings.FieldsFunc(withoutSchemes(w.text), func(c rune) bool { return c < 0x80 && !isNameByte(byte(c)) && c != '/' }) {
 			name = name[strings.LastIndexByte(name, '/')+1:] // in front of "/" it is a folder

@@ -116,10 +116,11 @@ func (r *reader) numbers() map[string]bool {
 	if r.numeric != nil {
 		return r.numeric
 	}
-	r.numeric = map[string]bool{}
+	r.numeric, r.assigned = map[string]bool{}, map[string]int{}
 	other := map[string]bool{}
 	syntax.Walk(r.file, func(n syntax.Node) bool {
 		eachAssignment(n, func(name string, number bool) {
+			r.assigned[name]++
 			if r.numeric[name] = number && !other[name]; !number {
 				other[name] = true
 			}
@@ -135,13 +136,18 @@ func (r *reader) numbers() map[string]bool {
 	return r.numeric
 }
 
-// eachAssignment calls record for the variables that one node may assign to. number is true if the
-// value is a number.
+// eachAssignment calls record for the variables that one node may assign to, with the name "" if that may be any
+// of them. number is true if the value is a number.
 func eachAssignment(n syntax.Node, record func(name string, number bool)) {
 	switch n := n.(type) {
 	case *syntax.Assign:
-		if n.Name != nil && !n.Naked {
-			record(n.Name.Value, n.Index == nil && n.Array == nil && n.Value != nil && isNumberText(n.Value))
+		switch {
+		case n.Name != nil:
+			if record(n.Name.Value, n.Naked || n.Index == nil && n.Array == nil && n.Value != nil && isNumberText(n.Value)); n.Append {
+				record(n.Name.Value, false)
+			}
+		default: // a flag, as in declare -n
+			record("", true)
 		}
 	case *syntax.WordIter:
 		number := len(n.Items) > 0
@@ -150,22 +156,74 @@ func eachAssignment(n syntax.Node, record func(name string, number bool)) {
 		}
 		record(n.Name.Value, number)
 	case *syntax.BinaryArithm:
-		if w, ok := n.X.(*syntax.Word); ok && n.Op == syntax.Assgn {
+		if w, ok := n.X.(*syntax.Word); ok && strings.HasSuffix(n.Op.String(), "=") {
 			record(w.Lit(), true) // its value is a number, or r.arithmetic objects to it
 		}
+	case *syntax.UnaryArithm:
+		if w, ok := n.X.(*syntax.Word); ok {
+			record(w.Lit(), true)
+		}
+	case *syntax.ParamExp:
+		if n.Param != nil && n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+			record(n.Param.Value, false)
+		}
+	case *syntax.Redirect:
+		if n.N != nil {
+			record(strings.Trim(n.N.Value, "{}"), true)
+		}
+	case *syntax.CoprocClause:
+		record("", true)
 	case *syntax.CallExpr:
-		if len(n.Args) > 0 && mayAssign(n.Args) {
-			for _, w := range n.Args {
-				record(w.Lit(), false)
-			}
+		if len(n.Args) > 0 {
+			eachArgument(n.Args, record)
 		}
 	}
 }
 
-// mayAssign reports whether a command may assign to the variables that its words name.
-func mayAssign(args []*syntax.Word) bool {
-	name := args[0].Lit()
-	return name == "" || hasName(" read printf mapfile readarray getopts unset set wait command builtin vared zparseopts ", name)
+// eachArgument is eachAssignment for the words of a command.
+func eachArgument(args []*syntax.Word, record func(name string, number bool)) {
+	isPath := func(p syntax.WordPart) bool { // which is no builtin
+		lit, ok := p.(*syntax.Lit)
+		return ok && strings.Contains(lit.Value, "/")
+	}
+	switch name := args[0].Lit(); {
+	case name == "" && !slices.ContainsFunc(args[0].Parts, isPath), strings.Contains(name, `\`), name == "command" && len(args) > 1 && !strings.EqualFold(args[1].Lit(), "-v"),
+		hasName(" builtin eval source . trap vared zparseopts noglob nocorrect - ", name):
+		record("", false)
+	case !hasName(" read mapfile readarray getopts unset set wait ", name) && (name != "printf" || len(args) < 2 || args[1].Lit() != "-v"):
+		return
+	}
+	for _, w := range args {
+		record(w.Lit(), false)
+	}
+}
+
+// ownNames are variables to which shells give values of their own.
+const ownNames = " _ PWD OLDPWD REPLY OPTARG UID EUID GID EGID PPID USERNAME MATCH MBEGIN MEND match mbegin mend status signals argv pipestatus prompt " +
+	"histchars psvar fignore mailpath manpath watch words zsh_eval_context reply stat keymaps parameters jobstates jobdirs jobtexts userdirs usergroups nameddirs "
+
+// setConstant notes the value of a variable to which the whole text assigns once, at a place that certainly comes first:
+// it is what the variable stands for behind this place.
+func setConstant(r *reader, name string, value word) {
+	if r.numbers(); r.level == 0 && r.assigned[name] == 1 && r.assigned[""] == 0 && !isPoison(name) && !hasName(counters, name) && !hasName(ownNames, name) {
+		put(&r.constants, name, value)
+	}
+}
+
+// constant returns the value of a variable that begins the parts of a word, if the text says it. zsh reads $x:h and $x[1] as
+// more than the variable.
+func constant(r *reader, parts []syntax.WordPart, quoted bool) (value word, ok bool) {
+	e, isParam := parts[0].(*syntax.ParamExp)
+	if !isParam || len(r.constants) == 0 || !isPlainParam(e) {
+		return word{}, false
+	}
+	if len(parts) > 1 && e.Short {
+		if lit, isLit := parts[1].(*syntax.Lit); isLit && hasStart(lit.Value, ":", "[") {
+			return word{}, false
+		}
+	}
+	value, ok = r.constants[e.Param.Value]
+	return value, ok && (quoted || value.known && value.text != "" && isPlain(value.text))
 }
 
 // isNumberText reports whether a word is written as a number or a calculation.

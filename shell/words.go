@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -21,8 +22,11 @@ type word struct {
 }
 
 // ends are what stands certainly in an unknown word, at its two ends. pattern is the glob if nothing else makes the
-// word unknown.
-type ends struct{ start, end, pattern string }
+// word unknown. operand is true if the word is certainly no flag.
+type ends struct {
+	start, end, pattern string
+	operand             bool
+}
 
 // open returns the ends of a word.
 func (w word) open() ends {
@@ -35,13 +39,25 @@ func (w word) open() ends {
 // globWord returns a word that is a glob.
 func globWord(pattern string) word { return word{ends: &ends{pattern: pattern}} }
 
+// glob returns what Glob does.
+func (w word) glob() string {
+	open := w.open()
+	switch {
+	case w.known, open.pattern == "" && (w.many || open.start+open.end == ""):
+		return ""
+	case open.pattern != "", strings.HasPrefix(open.end, "~"):
+		return cmp.Or(open.pattern, open.end)
+	}
+	return "$" + open.start + "*" + strings.TrimPrefix(open.end, "]")
+}
+
 // mayFlag reports whether a word, or a part of it, may be a flag.
 func (w word) mayFlag() bool {
 	if w.known {
 		return len(w.text) > 1 && w.text[0] == '-'
 	}
 	open := w.open()
-	return open.start == "" || open.start[0] == '-' || w.many && open.pattern == ""
+	return !open.operand && (open.start == "" || open.start[0] == '-' || w.many && open.pattern == "")
 }
 
 // mayBe reports whether a word may be one of the texts, which have no slash.
@@ -169,6 +185,10 @@ func (r *reader) word(w *syntax.Word) word {
 			}
 			continue
 		}
+		if value, ok := constant(r, w.Parts[i:], false); ok {
+			out.buf.WriteString(value.text)
+			continue
+		}
 		r.part(p, &out)
 	}
 	if out.known || len(w.Parts) != 1 || !r.isNumber(w) {
@@ -277,6 +297,16 @@ func (r *reader) part(p syntax.WordPart, out *wordBuilder) {
 		for i, inner := range p.Parts {
 			if lit, ok := inner.(*syntax.Lit); ok {
 				r.markDollar(p.Parts[:i], lit, out)
+			}
+			if value, ok := constant(r, p.Parts[i:], true); ok && value.known {
+				out.buf.WriteString(value.text)
+				continue
+			} else if first := out.known && out.buf.Len() == 0; ok && first {
+				r.quotedPart(inner, out)
+				if open := value.open(); out.buf.Len() == 0 && (len(p.Parts) == 1 || open.start != "" || open.operand) {
+					out.ends.start, out.ends.operand = open.start, open.operand
+				}
+				continue
 			}
 			r.quotedPart(inner, out)
 		}
@@ -468,6 +498,10 @@ func (r *reader) heredocText(d *syntax.Redirect) word {
 		case ok:
 			out.buf.WriteString(unescapeQuoted(lit.Value, ""))
 		default:
+			if value, ok := constant(r, d.Hdoc.Parts[i:], true); ok && value.known {
+				out.buf.WriteString(value.text)
+				continue
+			}
 			r.expansion(p)
 			judgeQuotes(r, p)
 			out.setUnknown(false)
