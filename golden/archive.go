@@ -3,6 +3,7 @@ package golden
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -98,8 +99,7 @@ func inSection(name string, line int, err error) error {
 
 // errNoScript is the error of a case without steps whose plugins load. A case without steps expects that they
 // do not load.
-var errNoScript = errtext.Errorf("no section %q: it says what to do, as prompt(\"hello\"); a case without it wants that its plugins do not load",
-	scriptSection)
+var errNoScript = errors.New(`no section "` + scriptSection + `": it says what to do, as prompt("hello"); a case without it wants that its plugins do not load`)
 
 // add adds a section, and reports whether the archive did not have it yet.
 func (a *archive) add(f txtar.File) bool {

@@ -209,9 +209,9 @@ func (p *picoConn) refuseLine(line string) {
 	if r.id == "" || !r.hasValidID() {
 		r.id = "null"
 	}
-	if why := "starhost cannot read the request"; refusalAnswers[r.method] != nil {
+	if why := "starhost cannot read the request"; refusalAnswer(r.method) != nil {
 		p.recordUndecided(r.method, &Event{agent: picoclaw}, why, true)
-		p.reply(r, refusalAnswers[r.method](why), nil)
+		p.reply(r, refusalAnswer(r.method)(why), nil)
 	} else {
 		p.replyError(r, -32700, why)
 	}
@@ -237,7 +237,7 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 		err = errShape
 	}
 	if err != nil {
-		if refuse, why := refusalAnswers[r.method], "starhost cannot read the request: "+err.Error(); refuse != nil {
+		if refuse, why := refusalAnswer(r.method), "starhost cannot read the request: "+err.Error(); refuse != nil {
 			r.setSession()
 			p.recordUndecided(r.method, r.event(), why, true)
 			p.reply(r, refuse(why), nil)
@@ -303,7 +303,7 @@ var picoMethods = map[string]picoMethod{
 
 // askPlugins answers a request that need not wait any more.
 func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, method picoMethod) {
-	if notice := lossNotice(p.Host, kindOfEvent(picoEvents[r.method])); notice != "" {
+	if notice := lossNotice(p.Host, kindOfEvent(picoEvent(r.method))); notice != "" {
 		p.Warn(r.method + ": " + notice)
 	}
 	if p.Host == nil {
@@ -336,9 +336,9 @@ func (p *picoConn) replyUndecided(r *request, why error) bool {
 	if !r.isAnswered.CompareAndSwap(false, true) {
 		return false
 	}
-	a, refuse := r.answerWithoutPlugins(why), refusalAnswers[r.method]
-	if refuse == nil && p.mayChange(picoEvents[r.method]) {
-		refuse = refusalAnswers["hook.before_llm"] // ends the turn: plugins did not see the result or reply
+	a, refuse := r.answerWithoutPlugins(why), refusalAnswer(r.method)
+	if refuse == nil && p.mayChange(picoEvent(r.method)) {
+		refuse = refusalAnswer("hook.before_llm") // ends the turn: plugins did not see the result or reply
 		a = refuse(why.Error())
 	}
 	p.recordUndecided(r.method, r.event(), why.Error(), refuse != nil)
@@ -359,7 +359,7 @@ func (p *picoConn) mayChange(event string) bool {
 
 // recordUndecided records the event of a request about which plugins did not decide.
 func (p *picoConn) recordUndecided(method string, e *Event, why string, refused bool) {
-	event := picoEvents[method]
+	event := picoEvent(method)
 	if event == "" || p.Record == nil {
 		return
 	}
@@ -378,10 +378,21 @@ func (r *request) event() *Event {
 	}
 }
 
-// picoEvents has the first plugin event of each method.
-var picoEvents = map[string]string{
-	"hook.before_llm": "turn_start", "hook.after_llm": "post_llm_call", "hook.before_tool": "pre_tool_call",
-	"hook.after_tool": "post_tool_call", "hook.approve_tool": "approve_tool_call",
+// picoEvent returns the first plugin event of a method, or "".
+func picoEvent(method string) string {
+	switch method {
+	case "hook.before_llm":
+		return "turn_start"
+	case "hook.after_llm":
+		return "post_llm_call"
+	case "hook.before_tool":
+		return "pre_tool_call"
+	case "hook.after_tool":
+		return "post_tool_call"
+	case "hook.approve_tool":
+		return "approve_tool_call"
+	}
+	return ""
 }
 
 // configPicoclaw returns settings with PicoClaw's timeouts, which count for all hooks. By default an approval

@@ -21,11 +21,17 @@ func (r *request) edit() *jsontext.Edits { return jsontext.NewEdits(&r.Document)
 // passAnswer is the answer that changes nothing.
 const passAnswer = `{"action":"continue"}`
 
-// refusalAnswers has the answer that refuses a request, for each method whose requests starhost can refuse.
-var refusalAnswers = map[string]func(reason string) string{
-	"hook.before_llm":   refusing("action", "abort_turn"),
-	"hook.before_tool":  refusing("action", "deny_tool"),
-	"hook.approve_tool": refusing("approved", false),
+// refusalAnswer returns the answer that refuses a request of a method, or nil if starhost cannot refuse it.
+func refusalAnswer(method string) func(reason string) string {
+	switch method {
+	case "hook.before_llm":
+		return refusing("action", "abort_turn")
+	case "hook.before_tool":
+		return refusing("action", "deny_tool")
+	case "hook.approve_tool":
+		return refusing("approved", false)
+	}
+	return nil
 }
 
 func refusing(member string, value any) func(reason string) string {
@@ -35,7 +41,7 @@ func refusing(member string, value any) func(reason string) string {
 // answerWithoutPlugins returns the answer if no plugin decides. If refusal is nil, the answer lets the
 // request pass; otherwise it refuses the request.
 func (r *request) answerWithoutPlugins(refusal error) string {
-	refuse := refusalAnswers[r.method]
+	refuse := refusalAnswer(r.method)
 	switch {
 	case refusal != nil && refuse != nil:
 		return refuse(refusal.Error())
@@ -82,9 +88,9 @@ func (p *picoConn) send(r *request, a string, v *verdict) *verdict {
 		a = passAnswer
 		if !r.mayPass {
 			v = &verdict{block: true, reason: "the answer of the plugins is too long for PicoClaw"}
-			refuse := refusalAnswers[r.method]
+			refuse := refusalAnswer(r.method)
 			if refuse == nil {
-				refuse = refusalAnswers["hook.before_llm"] // this ends the turn
+				refuse = refusalAnswer("hook.before_llm") // this ends the turn
 			}
 			a = refuse(v.reason)
 		}

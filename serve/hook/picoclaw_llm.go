@@ -216,7 +216,7 @@ func beforeLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (st
 // abortAnswer returns the answer that ends the turn, if err is a plugin's abort. Otherwise it returns err.
 func abortAnswer(err error) (string, *verdict, error) {
 	if aborted, ok := errors.AsType[*host.AbortError](err); ok {
-		return refusalAnswers["hook.before_llm"](abortReason(aborted)), nil, nil
+		return refusalAnswer("hook.before_llm")(abortReason(aborted)), nil, nil
 	}
 	return "", nil, err
 }

@@ -29,7 +29,7 @@ func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (s
 	if r.param("tool") == CanaryTool && p.Canary != nil {
 		if nonce, ok := canaryNonce(r.CopyAt(r.Member(r.params, "arguments"))); ok {
 			if reason := p.denyCanary(nonce); reason != "" {
-				return refusalAnswers[r.method](reason), nil, nil
+				return refusalAnswer(r.method)(reason), nil, nil
 			}
 			return passAnswer, nil, nil
 		}
@@ -47,12 +47,12 @@ func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (s
 		return fieldsAnswer(map[string]any{"action": "respond", "result": picoResult(v.answer)}), v, nil
 	case v.stop:
 		s.endTurn(ctx)
-		return refusalAnswers["hook.before_llm"](v.reason), v, nil
+		return refusalAnswer("hook.before_llm")(v.reason), v, nil
 	case v.block:
-		return refusalAnswers[r.method](v.reason), v, nil
+		return refusalAnswer(r.method)(v.reason), v, nil
 	case v.ask:
 		v.block, v.reason = true, describeMissingPerson(v.reason)
-		return refusalAnswers[r.method](v.reason), v, nil
+		return refusalAnswer(r.method)(v.reason), v, nil
 	case v.args != nil:
 		edits := r.edit()
 		edits.SetMember(r.params, "arguments", string(v.args))
@@ -177,9 +177,9 @@ func approveTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (
 	case err != nil:
 		return "", nil, err
 	case v.block:
-		return refusalAnswers[r.method](v.reason), nil, nil
+		return refusalAnswer(r.method)(v.reason), nil, nil
 	case v.ask:
-		return refusalAnswers[r.method](describeMissingPerson(v.reason)), nil, nil
+		return refusalAnswer(r.method)(describeMissingPerson(v.reason)), nil, nil
 	}
 	return approveAnswer, nil, nil
 }

@@ -12,12 +12,10 @@ const maxSessions = 1024
 
 var evictIdle = time.Minute
 
-// setupMethods are the requests with which a client opens a session without using it.
-var setupMethods = map[string]bool{"initialize": true, "notifications/initialized": true, "ping": true}
-
 // useSession records a request of a session until the caller calls done.
 func (s *Server) useSession(name string, ss *sdk.ServerSession) (done func()) {
-	if setupMethods[name] {
+	switch name {
+	case "initialize", "notifications/initialized", "ping": // with which a client opens a session without using it
 		return func() {}
 	}
 	ours := s.findSession(ss)

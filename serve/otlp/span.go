@@ -56,13 +56,13 @@ func textAttribute(key, text string) attribute { return attribute{key, value{Tex
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
 // us is the scope of all spans and records.
-var us = object{"name": "starhost"}
+func us() object { return object{"name": "starhost"} }
 
 // tracesOf returns the request for a batch.
 func tracesOf(batch []span) object {
 	return object{"resourceSpans": []object{{
 		"resource":   object{"attributes": resourceOf(nil)},
-		"scopeSpans": []object{{"scope": us, "spans": batch}},
+		"scopeSpans": []object{{"scope": us(), "spans": batch}},
 	}}}
 }
 
@@ -77,7 +77,7 @@ func logsOf(resources []attribute, batch []decision.UnsentRecord) object {
 		records[i] = logRecord{nanos(r.Time), value{Text: string(r.JSON)}, []attribute{textAttribute("log.record.uid", r.ID)}}
 	}
 	return object{"resourceLogs": []object{{
-		"resource": object{"attributes": resources}, "scopeLogs": []scopeLogs{{us, records}},
+		"resource": object{"attributes": resources}, "scopeLogs": []scopeLogs{{us(), records}},
 	}}}
 }
 
