@@ -13,8 +13,8 @@ import (
 const (
 	maxRootNames = 72 // by the root
 	// maxAllNames is for all packages of the library. An embedder reads the list of a package that
-	// it imports. 112 of them came out of the command, 50 are of bundles, 4 of model/wire.
-	maxAllNames = 837
+	// it imports. 117 of them came out of the command, 50 are of bundles, 4 of model/wire.
+	maxAllNames = 842
 )
 
 // TestHouseDocs checks that each exported name of the library has a doc comment.

@@ -20,19 +20,19 @@ var sizes = map[string]int{
 	"builtins":         8045,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4455,
-	"cmd/starhost":     9832,
-	"decision":         4285, // 60 of them name the plugins of a set once
+	"cmd/starhost":     9480,
+	"decision":         4356, // 60 of them name the plugins of a set once, and 70 keep the records of an event until its answer
 	"editor/check":     780,
 	"editor/format":    170,
 	"editor/lint":      1880,
 	"editor/lsp":       2790,
 	"effects":          5110, // 50 of them tell types by their content, in place of a library
-	"fleet":            1010, // fetches, tries and installs bundles
+	"fleet":            1311, // fetches, tries and installs bundles, and 300 send the logs of users and ask their doctors
 	"fragments":        1000,
 	"golden":           4060, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
 	"guard":            2045, // the engine of rules, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5590, // 25 of them read a rendering piece by piece, in place of a list in each prompt
-	"internal":         4230, // 25 of them write XML, in place of a library, and 42 are one cache in place of four, and 8 replace an item of the cache, in place of 70 in serve and store, and 9 know this machine, in place of five copies
+	"internal":         4235, // 25 of them write XML, in place of a library, and 42 are one cache in place of four, and 8 replace an item of the cache, in place of 70 in serve and store, and 9 know this machine, in place of five copies
 	"loader":           6450,
 	"measure":          420,
 	"model":            2250,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 107_932
+const maxSize = 107_965
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -66,6 +66,7 @@ var floors = []floor{
 	{"builtins", []string{"", "host", "agents", "builtins/call", "builtins/modules", "effects", "guard", "shell"}, true, nil, "it is driven by any evaluator through its interface Runtime"},
 	{"loader", []string{"", "host", "builtins", "effects", "starlark"}, false, nil, "it passes Starlark values through without naming their types, and knows no adapter"},
 	{"fleet", []string{"", "host", "bundle", "effects", "golden", "loader"}, false, []string{"database/sql"}, "it fetches, tries and installs bundles, and knows no command and no adapter"},
+	{"fleet/users", []string{"agents/trace", "decision", "fleet", "loader", "serve/hook", "serve/otlp"}, false, []string{"database/sql"}, "it sends logs and asks doctors for fleet, and knows no command"},
 	{"golden", []string{"", "host", "agents", "builtins", "builtins/call", "decision", "effects", "loader", "report", "starlark"}, false, nil, "it drives plugins by Go types only, and makes cases of recorded decisions"},
 	{"store", []string{"", "host", "effects"}, false, nil, "it is a leaf: it implements storage interfaces and knows no other adapter"},
 	{"model", []string{"", "host", "effects", "model/wire"}, false, nil, "it is a leaf: it talks to one kind of endpoint and knows no other adapter"},

@@ -79,6 +79,9 @@ func (c *Coverage) Faults() (n int) {
 // maxFindings is how many calls of a verdict a report names.
 const maxFindings = 1000
 
+// QuickCalls is how many calls of each agent a quick look compares.
+const QuickCalls = 50
+
 // A Comparison compares transcripts with the log.
 type Comparison struct {
 	Getenv func(string) string

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,8 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
@@ -132,85 +129,17 @@ func recordedPlugin(p *loader.Plugin) decision.Plugin {
 	return r
 }
 
-// A hookLog is the decision log of an agent's events. It collects the records of one event, because they
-// contain the agent's answer, which comes last. One goroutine asks the plugins and records; if it is late,
-// another one records the refusal.
-type hookLog struct {
-	find    func() *decision.Log // opens the log; returns nil if it is not enabled
-	records []*decision.Record
-
-	mu       sync.Mutex
-	isOpen   bool
-	log      *decision.Log
-	failures strings.Builder
-}
-
-// open opens the log at the first call, and returns it.
-func (h *hookLog) open(newLog func() *decision.Log) *decision.Log {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.isOpen {
-		h.isOpen, h.log = true, newLog()
-	}
-	return h.log
-}
-
-// fail stores an error of writing a record.
-func (h *hookLog) fail(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	fmt.Fprintf(&h.failures, "hook: %v\n", err)
-}
-
-// failureText returns the errors of writing records, for standard error.
-func (h *hookLog) failureText() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.failures.String()
-}
-
-// observe stores an event of plugins until the answer is known.
-func (h *hookLog) observe(e starhost.Event, o host.Outcome) error {
-	if log := h.find(); log != nil {
-		h.records = append(h.records, log.Record(e, o))
-	}
-	return nil
-}
-
-// record writes the stored records with an answer: see [hook.Desk]. It returns an error only if the log is
-// required.
-func (h *hookLog) record(e *starhost.Event, a hook.Answer) (err error) {
-	log := h.find()
-	switch {
-	case log == nil:
-		return nil
-	case a.Refused != "":
-		defer log.DeliverAnswered(e, a.Action, nil, "")
-		return log.DeliverUndecided(e, a.Action, a.Refused)
-	}
-	id := ""
-	for _, r := range h.records {
-		r.Answered = a.Action
-		if r.Decision.Action == string(starhost.ActionModify) && len(r.Handlers) > 0 {
-			r.Errors = append(r.Errors, a.Dropped...)
-		}
-		err = cmp.Or(err, log.Deliver(r))
-		if r.Event == "pre_tool_call" {
-			id = r.ID
-		}
-	}
-	log.DeliverAnswered(e, a.Action, a.Args, id)
-	return err
-}
-
-// openHookLog returns the decision log of an agent's events, or nil if it is not enabled. If nobody has
-// loaded the config yet, openHookLog loads it, because the config says where the log is.
-func (env Env) openHookLog(h *hookLog, agent string, report func(error)) *decision.Log {
-	return h.open(func() *decision.Log {
+// recordAnswers makes a desk record the events of an agent in a log. If nobody has loaded the config yet, the log
+// loads it, because the config says where the log is.
+func (env Env) recordAnswers(desk *hook.Desk, l *decision.EventLog, agent string, report func(error)) {
+	l.New = func() *decision.Log {
 		config, _, err := env.readConfig(false)
 		if err != nil {
 			return nil
 		}
 		return env.newLog(config, agent, report)
-	})
+	}
+	desk.Record = func(e *starhost.Event, a hook.Answer) error {
+		return l.Record(e, decision.AgentAnswer{Action: a.Action, Refused: a.Refused, Dropped: a.Dropped, Args: a.Args})
+	}
 }

@@ -156,8 +156,7 @@ func answerHook(ctx context.Context, env Env, res *Result, f *hookFlags, agent *
 		Deadline: env.deadline, FailClosed: f.failClosed || f.lineError != nil && !f.failOpen, IsOpen: f.isOpen,
 		Mistake: f.lineError, Load: r.load, Warn: func(text string) { fmt.Fprintf(&r.failures, "hook: %s\n", text) },
 	}
-	r.log.find = func() *decision.Log { return r.openHookLog(&r.log, agent.Name, r.log.fail) }
-	desk.Record = r.log.record
+	r.recordAnswers(&desk, &r.log, agent.Name, r.log.Fail)
 	reply := desk.Answer(ctx, agent, env.startTime, func() ([]byte, error) {
 		text, err := r.readText("-")
 		return []byte(text), err
@@ -187,7 +186,7 @@ func answerHook(ctx context.Context, env Env, res *Result, f *hookFlags, agent *
 		stored = false
 	}
 	go func() {
-		io.WriteString(env.stderr, answer.Err+r.log.failureText())
+		io.WriteString(env.stderr, answer.Err+r.log.Failures())
 		if stored {
 			io.WriteString(env.stderr, r.failures.String())
 		}
@@ -213,7 +212,7 @@ type hookRun struct {
 	agent       *hook.Agent
 	flags       *hookFlags
 	paths       []string
-	log         hookLog
+	log         decision.EventLog
 	diagnostics strings.Builder // what report writes
 	failures    strings.Builder // what does not change the answer, for standard error
 }
@@ -233,15 +232,15 @@ func (r *hookRun) load(ctx context.Context, e *hook.Event) hook.Plugins {
 			r.dir = root
 		}
 	}
-	set, h, _ := r.loadHook(ctx, r.Result, f, paths, r.log.observe, func(o *loader.Options) {
+	set, h, _ := r.loadHook(ctx, r.Result, f, paths, r.log.Observe, func(o *loader.Options) {
 		o.Host.Clock = cacheClock(o.Host.Clock)
 		if o.Folder = eventFolder(pin, e); o.Folder != "" {
 			o.World.Exec = &effects.Exec{Dir: o.Folder}
 		}
-		observe(r.log.open(func() *decision.Log { return r.newLog(o.Config, r.agent.Name, r.log.fail) }), o.Config, &o.Host, r.log.observe)
+		observe(r.log.Open(func() *decision.Log { return r.newLog(o.Config, r.agent.Name, r.log.Fail) }), o.Config, &o.Host, r.log.Observe)
 	})
 	if h == nil && len(pin.Guards) > 0 { // the host refuses in place of the guards
-		h = host.New(host.Options{Observe: r.log.observe})
+		h = host.New(host.Options{Observe: r.log.Observe})
 	}
 	p := hook.Plugins{
 		Host: h, Finish: r.finish, Canary: func(nonce string) string { return install.CanaryReason(nonce, r.agent, set) },
@@ -254,7 +253,7 @@ func (r *hookRun) load(ctx context.Context, e *hook.Event) hook.Plugins {
 		p.Close = func() { set.Close() }
 	}
 	if _, ok := e.Canary(); !ok { // which no log has
-		useSet(r.log.find(), set)
+		useSet(r.log.Find(), set)
 	}
 	if len(r.problems) > 0 {
 		p.Options.Notice = "starhost: " + r.problems[0].Where()
@@ -365,13 +364,12 @@ func serveHook(ctx context.Context, env Env, res *Result, f *hookFlags, agent st
 	}
 	var set *loader.Set
 	var broken error // the error of loading, which is already reported
-	var log hookLog
+	var log decision.EventLog
 	desk := hook.Desk{Deadline: env.deadline, Warn: func(text string) { write(func() { fmt.Fprintf(env.stderr, "hook: %s\n", text) }) }}
 	fail := func(err error) { desk.Warn(err.Error()) }
-	log.find = func() *decision.Log { return env.openHookLog(&log, agent, fail) }
-	desk.Record = log.record
+	env.recordAnswers(&desk, &log, agent, fail)
 	record := func(e starhost.Event, out host.Outcome) error { // at once, as several events are under way
-		if log := log.find(); log != nil {
+		if log := log.Find(); log != nil {
 			return log.Observe(e, out)
 		}
 		return nil
@@ -381,7 +379,7 @@ func serveHook(ctx context.Context, env Env, res *Result, f *hookFlags, agent st
 		var records *decision.Log
 		var h *host.Host
 		set, h, broken = env.loadHook(ctx, &own, f, paths, record, func(o *loader.Options) {
-			if records = log.open(func() *decision.Log { return env.newLog(o.Config, agent, fail) }); records != nil {
+			if records = log.Open(func() *decision.Log { return env.newLog(o.Config, agent, fail) }); records != nil {
 				observe(records, o.Config, &o.Host, records.Observe)
 			}
 			o.Host.Log = func(line host.LogLine) {

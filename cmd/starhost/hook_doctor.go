@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost/agents/trace"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/fleet"
+	"github.com/starhost/starhost/fleet/users"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
@@ -80,9 +81,6 @@ func newDoctor(env Env) (*install.Doctor, error) {
 	return &install.Doctor{Machine: *env.machine(), Parse: parseHookLine, Own: own, Project: project, Now: time.Now()}, nil
 }
 
-// quickCalls is how many calls of each agent doctor looks at without --calls.
-const quickCalls = 50
-
 // newComparison returns what compares transcripts with the log, which it does not know yet.
 func newComparison(env Env, calls bool, since string) (*trace.Comparison, error) {
 	x := &trace.Comparison{Getenv: env.getenv, Changes: env.machine().Changes()}
@@ -90,7 +88,7 @@ func newComparison(env Env, calls bool, since string) (*trace.Comparison, error)
 	case since != "" && !calls:
 		return nil, usagef("hook doctor: --since without --calls")
 	case !calls:
-		x.Last = quickCalls
+		x.Last = trace.QuickCalls
 	}
 	var err error
 	x.Since, err = parseSince(since)
@@ -113,7 +111,7 @@ func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, str
 	addTrust(env, d)
 	var log *fleet.LogState
 	if dir, config, err := env.openLog(res); err == nil { // loading the config reports the error for each line of the settings
-		log = stateOfLog(dir, config)
+		log = users.StateOfLog(dir, config)
 		if d.Log = dir; config.Log.Enabled {
 			d.Compare.Max = config.Log.Max
 			d.Compare.Log, d.Compare.Kept = dir, d.Now.Add(-cmp.Or(config.Log.Keep, decision.DefaultKeep))

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 		}
 		return ""
 	}
-	doctorEnvironment = []string{"TEST_MANAGED_CONFIG=" + managedConfig}
+	doctorEnv = []string{"TEST_MANAGED_CONFIG=" + managedConfig}
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()
 		return

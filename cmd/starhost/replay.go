@@ -150,7 +150,7 @@ func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths 
 	load := func() (*host.Host, error) { return set.Host, nil }
 	found, err := r.Run(ctx, load, records)
 	if err != nil {
-		return logError(err)
+		return errtext.OfPath(err)
 	}
 	run := &replayRun{found, skipped(), ""}
 	if past != nil {
@@ -254,19 +254,11 @@ func openLogs(env Env, f *replayFlags, config *loader.Config) (*decision.Reader,
 	}
 	reader, err := decision.NewReader(names...)
 	if err != nil {
-		return nil, logError(err)
+		return nil, errtext.OfPath(err)
 	}
 	reader.Stdin = env.stdin
 	reader.Since, err = parseSince(f.since)
 	return reader, err
-}
-
-// logError returns an error about a file of the log, with the file's name.
-func logError(err error) error {
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		return errtext.File(filepath.ToSlash(failed.Path), err)
-	}
-	return err
 }
 
 func (r *replayRun) WriteText(res *Result) {

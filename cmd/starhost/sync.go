@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/fleet"
+	"github.com/starhost/starhost/fleet/users"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // syncFlags are the flags of sync.
@@ -59,6 +61,36 @@ See docs/fleet.md and docs/log.md.`,
 	return cmd
 }
 
+// homeFolders, homeOf and doctorEnv are those of a [users.Machine]. Only tests set them.
+var (
+	homeFolders = []string{"/home", "/Users"}
+	homeOf      func(int) string
+	doctorEnv   []string
+)
+
+// users returns this machine for what sync does for its users.
+func (env Env) users(config *loader.Config) *users.Machine {
+	return &users.Machine{
+		Config: config, LogDir: env.logDir(config), Version: version(), Getenv: env.getenv, LookupEnv: env.lookupEnv,
+		HomeFolders: homeFolders, HomeOf: homeOf, DoctorEnv: doctorEnv,
+	}
+}
+
+// runSyncLog sends the records of the decision log.
+func runSyncLog(ctx context.Context, env Env, res *Result) error {
+	config, err := env.loadConfig(res, false)
+	if err != nil {
+		return err
+	}
+	if config.Log.Send == "" {
+		return &report.UsageError{Msg: "sync --log: the config has no [log] send, want the address of a collector", Help: `log.send = "https://otel.corp.example:4318"`}
+	}
+	catchSignals(ctx)
+	states, err := env.users(config).SendLogs(ctx)
+	res.addError(err)
+	return env.printResult(res, syncReport{&fleet.Status{Time: time.Now(), Logs: states}})
+}
+
 // runSync does one round.
 func runSync(ctx context.Context, env Env, res *Result, f *syncFlags) error {
 	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{Dir: env.dir, None: true, Managed: env.managed, Getenv: env.getenv})
@@ -77,10 +109,9 @@ func runSync(ctx context.Context, env Env, res *Result, f *syncFlags) error {
 	try := env.tryOptions()
 	try.Managed = env.managed
 	o := fleet.Options{Config: config, Wait: f.wait, Now: time.Now(), Try: try, Getenv: env.getenv}
-	o.Examine = func(ctx context.Context) []fleet.Coverage { return coverage(ctx, env, config) }
-	if config.Log.Send != "" {
-		s := &shipment{env: env, config: config}
-		o.SendLogs, o.SendStatus = s.sendLogs, s.sendStatus
+	m := env.users(config)
+	if o.Examine = m.Coverage; config.Log.Send != "" {
+		o.SendLogs, o.SendStatus = m.SendLogs, m.SendStatus
 	}
 	status, err := fleet.Sync(ctx, o)
 	res.addError(err)

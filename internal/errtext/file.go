@@ -33,6 +33,14 @@ func File(name string, err error) error {
 	return &FileError{name, err}
 }
 
+// OfPath returns an error with a path as File does for this path, and others as they are.
+func OfPath(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return File(filepath.ToSlash(failed.Path), err)
+	}
+	return err
+}
+
 // InHome returns a path with ~ for the user's home folder.
 func InHome(home, path string) string {
 	if rel, err := filepath.Rel(home, path); err == nil && filepath.IsLocal(rel) {

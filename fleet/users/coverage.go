@@ -1,4 +1,4 @@
-package main
+package users
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/starhost/starhost/fleet"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/procgroup"
-	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -24,20 +23,17 @@ const (
 	maxDoctorText = 4 << 20          // bytes of a doctor's result
 )
 
-// doctorEnvironment are more variables for the doctors that sync starts.
-var doctorEnvironment []string
-
-// coverage asks doctor about the agents of the users whose log sync sends. Root reads no transcript and no settings of
+// Coverage asks doctor about the agents of the users whose log sync sends. Root reads no transcript and no settings of
 // a user: each doctor is a process of that user, without any right of root and any of root's variables.
-func coverage(ctx context.Context, env Env, config *loader.Config) []fleet.Coverage {
-	users, err := env.logFolders(config)
+func (m *Machine) Coverage(ctx context.Context) []fleet.Coverage {
+	users, err := m.logFolders()
 	if err != nil {
 		return nil // sending the logs says why
 	}
 	end := time.Now().Add(maxDoctors)
 	var all []fleet.Coverage
 	for i, u := range users {
-		list, err := askDoctor(ctx, env, u, doctorTime(time.Until(end), len(users)-i))
+		list, err := m.askDoctor(ctx, u, doctorTime(time.Until(end), len(users)-i))
 		if err != nil {
 			list = []fleet.Coverage{{Error: errtext.Clip(err.Error())}}
 		}
@@ -56,7 +52,7 @@ func doctorTime(left time.Duration, users int) time.Duration {
 }
 
 // askDoctor runs hook doctor as a user, for at most a time.
-func askDoctor(ctx context.Context, env Env, u logFolder, most time.Duration) ([]fleet.Coverage, error) {
+func (m *Machine) askDoctor(ctx context.Context, u logFolder, most time.Duration) ([]fleet.Coverage, error) {
 	own, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -68,7 +64,7 @@ func askDoctor(ctx context.Context, env Env, u logFolder, most time.Duration) ([
 	defer cancel()
 	cmd := exec.CommandContext(ctx, own, "hook", "doctor", "-F", "json")
 	cmd.Dir, cmd.WaitDelay = u.home, time.Second
-	cmd.Env = append([]string{"HOME=" + u.home, "PATH=" + env.getenv("PATH"), "LANG=" + env.getenv("LANG")}, doctorEnvironment...)
+	cmd.Env = append([]string{"HOME=" + u.home, "PATH=" + m.Getenv("PATH"), "LANG=" + m.Getenv("LANG")}, m.DoctorEnv...)
 	if procgroup.Set(cmd); u.owner > 0 {
 		procgroup.BecomeUser(cmd, u.owner)
 	}
@@ -117,7 +113,7 @@ func parseDoctor(text []byte) ([]fleet.Coverage, error) {
 				c.Grade = a.Grade
 			}
 			for _, verdict := range trace.Verdicts() {
-				n := min(max(a.Calls.Counts[verdict], 0), quickCalls)
+				n := min(max(a.Calls.Counts[verdict], 0), trace.QuickCalls)
 				if n == 0 {
 					continue
 				}

@@ -1,4 +1,9 @@
-package main
+// Package users does what sync does for the users of a machine: it finds the log of each, sends it, and
+// asks doctor as each of them about the agents.
+//
+// logs.go has the folders of the logs and what is sent, and coverage.go has the doctors. The command makes a
+// [Machine] and passes its methods to [fleet.Sync].
+package users
 
 import (
 	"cmp"
@@ -23,23 +28,24 @@ import (
 	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/loader"
-	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/otlp"
 )
 
-// runSyncLog sends the records of the decision log.
-func runSyncLog(ctx context.Context, env Env, res *Result) error {
-	config, err := env.loadConfig(res, false)
-	if err != nil {
-		return err
-	}
-	if config.Log.Send == "" {
-		return &report.UsageError{Msg: "sync --log: the config has no [log] send, want the address of a collector", Help: `log.send = "https://otel.corp.example:4318"`}
-	}
-	catchSignals(ctx)
-	states, err := (&shipment{env: env, config: config}).sendLogs(ctx)
-	res.addError(err)
-	return env.printResult(res, syncReport{&fleet.Status{Time: time.Now(), Logs: states}})
+// A Machine is where a round of sync runs. One goroutine uses it.
+type Machine struct {
+	Config    *loader.Config
+	LogDir    string // the folder of the current user's log
+	Version   string // of starhost
+	Getenv    func(string) string
+	LookupEnv func(string) (string, bool) // for the secrets of [log] headers
+
+	HomeFolders []string         // have the home folders of the users; no system has all of them
+	HomeOf      func(int) string // the home folder of a user, "" for none; nil means the list of users
+	DoctorEnv   []string         // more variables for doctors
+
+	sender   *otlp.LogSender
+	resource []string // names and values that say where records come from
+	failed   error    // why the collector got nothing; it is not asked again
 }
 
 // A logFolder is the folder of a user's log.
@@ -49,58 +55,49 @@ type logFolder struct {
 	home  string // the user's home folder, "" for an unknown one
 }
 
-// A shipment sends what a round of sync has for log.send of the config.
-type shipment struct {
-	env      Env
-	config   *loader.Config
-	sender   *otlp.LogSender
-	resource []string // names and values that say where records come from
-	failed   error    // why the collector got nothing; it is not asked again
-}
-
 // open prepares the sender. The secrets and the bundles are those of this moment.
-func (s *shipment) open() error {
-	if s.sender != nil || s.failed != nil {
-		return s.failed
+func (m *Machine) open() error {
+	if m.sender != nil || m.failed != nil {
+		return m.failed
 	}
-	headers, secrets := map[string]string{}, s.config.NewSecrets(s.env.lookupEnv, s.config)
-	for _, item := range s.config.Log.Headers {
+	headers, secrets := map[string]string{}, m.Config.NewSecrets(m.LookupEnv, m.Config)
+	for _, item := range m.Config.Log.Headers {
 		header, name, _ := strings.Cut(item, "=")
-		if headers[header], s.failed = secrets.Value(name); s.failed != nil {
-			return s.failed
+		if headers[header], m.failed = secrets.Value(name); m.failed != nil {
+			return m.failed
 		}
 	}
 	var bundles []string
-	for _, name := range slices.Sorted(maps.Keys(s.config.Bundles)) {
-		if active, err := loader.ReadActiveBundle(s.config.BundleFolder(name)); err == nil {
+	for _, name := range slices.Sorted(maps.Keys(m.Config.Bundles)) {
+		if active, err := loader.ReadActiveBundle(m.Config.BundleFolder(name)); err == nil {
 			bundles = append(bundles, name+"@"+active.Digest)
 		}
 	}
 	host, _ := os.Hostname()
-	s.resource = []string{"service.version", version(), "host.name", host, "os.type", runtime.GOOS}
+	m.resource = []string{"service.version", m.Version, "host.name", host, "os.type", runtime.GOOS}
 	if len(bundles) > 0 {
-		s.resource = append(s.resource, "starhost.bundle", strings.Join(bundles, " "))
+		m.resource = append(m.resource, "starhost.bundle", strings.Join(bundles, " "))
 	}
-	s.sender = otlp.NewLogSender(otlp.LogOptions{Endpoint: s.config.Log.Send, Headers: headers})
+	m.sender = otlp.NewLogSender(otlp.LogOptions{Endpoint: m.Config.Log.Send, Headers: headers})
 	return nil
 }
 
-// sendLogs sends the records of all users, if root runs it with a managed log.path, and else those of the current
+// SendLogs sends the records of all users, if root runs it with a managed log.path, and else those of the current
 // user. The error is for the first folder that failed.
-func (s *shipment) sendLogs(ctx context.Context) (states []fleet.LogState, err error) {
-	folders, err := s.env.logFolders(s.config)
+func (m *Machine) SendLogs(ctx context.Context) (states []fleet.LogState, err error) {
+	folders, err := m.logFolders()
 	if err == nil {
-		err = s.open()
+		err = m.open()
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer s.sender.Close()
+	defer m.sender.Close()
 	for _, f := range folders {
 		u, failed := decision.NewUnsent(f.dir, f.owner)
 		sent := 0
 		if failed == nil {
-			sent, failed = s.sender.Send(ctx, u, append(slices.Clip(s.resource), "starhost.user", f.user())...)
+			sent, failed = m.sender.Send(ctx, u, append(slices.Clip(m.resource), "starhost.user", f.user())...)
 		}
 		state, wrong := stateOf(f, true)
 		state.Sent = sent
@@ -113,27 +110,27 @@ func (s *shipment) sendLogs(ctx context.Context) (states []fleet.LogState, err e
 		}
 		if _, isFile := errors.AsType[*fs.PathError](failed); !isFile {
 			// The collector is not there for the others either.
-			s.failed = &errtext.FileError{Name: s.config.Log.Send, Err: failed}
-			return states, errors.Join(err, s.failed)
+			m.failed = &errtext.FileError{Name: m.Config.Log.Send, Err: failed}
+			return states, errors.Join(err, m.failed)
 		}
-		err = errors.Join(err, logError(failed))
+		err = errors.Join(err, errtext.OfPath(failed))
 	}
 	return states, err
 }
 
-// sendStatus sends the status of a round behind its logs. A collector that was not there for them is asked in
+// SendStatus sends the status of a round behind its logs. A collector that was not there for them is asked in
 // the next round: its error is told already.
-func (s *shipment) sendStatus(ctx context.Context, text []byte) error {
-	if s.failed != nil {
+func (m *Machine) SendStatus(ctx context.Context, text []byte) error {
+	if m.failed != nil {
 		return nil
 	}
-	if err := s.open(); err != nil {
+	if err := m.open(); err != nil {
 		return err
 	}
-	defer s.sender.Close()
-	err := s.sender.SendRecord(ctx, decision.UnsentRecord{ID: rand.Text(), Time: time.Now(), JSON: text}, s.resource...)
+	defer m.sender.Close()
+	err := m.sender.SendRecord(ctx, decision.UnsentRecord{ID: rand.Text(), Time: time.Now(), JSON: text}, m.resource...)
 	if err != nil {
-		return &errtext.FileError{Name: s.config.Log.Send, Err: fmt.Errorf("the status: %w", err)}
+		return &errtext.FileError{Name: m.Config.Log.Send, Err: fmt.Errorf("the status: %w", err)}
 	}
 	return nil
 }
@@ -145,8 +142,8 @@ func stateOf(f logFolder, isSent bool) (state fleet.LogState, err error) {
 	return state, err
 }
 
-// stateOfLog returns the state of the current user's log. Without log.send, nothing is behind.
-func stateOfLog(dir string, config *loader.Config) *fleet.LogState {
+// StateOfLog returns the state of the current user's log, which is in a folder. Without log.send, nothing is behind.
+func StateOfLog(dir string, config *loader.Config) *fleet.LogState {
 	state, err := stateOf(logFolder{dir: dir, owner: -1}, config.Log.Send != "")
 	if err != nil {
 		state.Behind = 0
@@ -169,11 +166,11 @@ func (f logFolder) number() int {
 	return f.owner
 }
 
-// homeFolders have the home folders of this machine's users. No system has all of them.
-var homeFolders = []string{"/home", "/Users"}
-
-// homeOf returns the home folder of a user by the list of users, "" for none.
-var homeOf = func(number int) string {
+// homeOf returns the home folder of a user, "" for none.
+func (m *Machine) homeOf(number int) string {
+	if m.HomeOf != nil {
+		return m.HomeOf(number)
+	}
 	if u, err := user.LookupId(strconv.Itoa(number)); err == nil {
 		return u.HomeDir
 	}
@@ -182,15 +179,15 @@ var homeOf = func(number int) string {
 
 // logFolders returns the folders of the logs to send. For root and a managed log.path, it makes those of the
 // users.
-func (env Env) logFolders(config *loader.Config) (list []logFolder, err error) {
-	managed, home := config.ManagedLog(), env.getenv("HOME")
+func (m *Machine) logFolders() (list []logFolder, err error) {
+	managed, home := m.Config.ManagedLog(), m.Getenv("HOME")
 	if os.Geteuid() == 0 {
-		home = cmp.Or(homeOf(0), home) // a service of systemd has no HOME, and sudo can keep that of a user
+		home = cmp.Or(m.homeOf(0), home) // a service of systemd has no HOME, and sudo can keep that of a user
 	}
 	if managed == "" || os.Geteuid() != 0 {
-		return []logFolder{{env.logDir(config), -1, home}}, nil
+		return []logFolder{{m.LogDir, -1, home}}, nil
 	}
-	homes := homesOf(homeFolders)
+	homes := homesOf(m.HomeFolders)
 	homes[0] = home // whatever root owns beside the homes of users
 	if err := makeLogFolders(managed, slices.Sorted(maps.Keys(homes))); err != nil {
 		return nil, errtext.File(managed, err)
@@ -198,7 +195,7 @@ func (env Env) logFolders(config *loader.Config) (list []logFolder, err error) {
 	entries, err := os.ReadDir(managed)
 	for _, e := range entries {
 		if owner, err := strconv.Atoi(e.Name()); err == nil && owner >= 0 && e.IsDir() {
-			list = append(list, logFolder{filepath.Join(managed, e.Name()), owner, cmp.Or(homes[owner], homeOf(owner))})
+			list = append(list, logFolder{filepath.Join(managed, e.Name()), owner, cmp.Or(homes[owner], m.homeOf(owner))})
 		}
 	}
 	return list, errtext.File(managed, err)
