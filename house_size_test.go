@@ -41,7 +41,7 @@ var sizes = map[string]int{
 	"scripts":          40,
 	"serve/decide":     540,
 	"serve/front":      560,
-	"serve/hook":       5012, // 12 do not make tables before main
+	"serve/hook":       5013, // 12 do not make tables before main
 	"serve/mcp":        2290,
 	"serve/metrics":    220,
 	"serve/neko":       780,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 107_965
+const maxSize = 107_968
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

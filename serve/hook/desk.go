@@ -184,6 +184,9 @@ func (q *question) run(ctx context.Context, pass func(Reply)) {
 		return
 	}
 	a, store, err := e.Answer(ctx, p.Host, p.Options)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // that it was too late, for example
+	}
 	if err != nil {
 		var failed error
 		a, failed = e.Block("starhost: " + err.Error())
