@@ -16,7 +16,7 @@ var sizes = map[string]int{
 	"agents":           2060,
 	"agents/install":   3040,
 	"agents/trace":     1680,
-	"bench":            1820, // 260 of them measure growth, memory, and the guard that users run
+	"bench":            1826, // 260 of them measure growth, memory, and the guard that users run
 	"builtins":         8045,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4455,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 107_968
+const maxSize = 107_975
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -139,6 +139,11 @@ func TestWritePage(t *testing.T) {
 	if err := measure(goals, false, missing, "", io.Discard); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a page that does not exist: got %v", err)
 	}
+	for _, part := range []error{measure(goals[:1], false, file, "", io.Discard), measure(goals, true, file, "", io.Discard)} {
+		if part == nil || !strings.Contains(part.Error(), "neither -only nor -quick") {
+			t.Errorf("a part of the goals: got %v", part)
+		}
+	}
 	if err := writePage(file, rows); err == nil || !strings.Contains(err.Error(), "got no marks") {
 		t.Errorf("a page without marks: got %v", err)
 	}

@@ -12,6 +12,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -29,7 +30,9 @@ func main() {
 	only := flag.String("only", "", "run only the goals of these `IDS`, as P2,P9")
 	page := flag.String("o", "", "put the tables into the page `FILE`, between its marks")
 	profile := flag.String("profile", "", "write where this process spends its time to `FILE`, for go tool pprof")
-	flag.Parse()
+	if flag.Parse(); flag.NArg() > 0 {
+		log.Fatalf("got %q, want flags only", flag.Args())
+	}
 	chosen, err := choose(*only)
 	if err != nil {
 		log.Fatal(err)
@@ -56,7 +59,10 @@ func choose(ids string) ([]goal, error) {
 }
 
 // measure runs goals, prints each row as soon as it is measured, and writes the page and the profile.
-func measure(goals []goal, quick bool, page, profile string, out io.Writer) error {
+func measure(chosen []goal, quick bool, page, profile string, out io.Writer) error {
+	if page != "" && (quick || len(chosen) < len(goals)) { // the page would lose the other rows
+		return errors.New("-o: a page has all goals at full length, so it goes with neither -only nor -quick")
+	}
 	defer pprof.StopCPUProfile() // does nothing without a profile
 	err := catch(func() {
 		if page != "" { // read before minutes of work
@@ -77,7 +83,7 @@ func measure(goals []goal, quick bool, page, profile string, out io.Writer) erro
 	}
 	defer r.close()
 	r.tell = func(row row) { fmt.Fprintln(out, row) }
-	for _, g := range goals {
+	for _, g := range chosen {
 		if err := catch(func() { g.run(r) }); err != nil {
 			return fmt.Errorf("%s: %w", g.id, err)
 		}
