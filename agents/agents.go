@@ -96,10 +96,11 @@ type Event struct {
 	Branches bool
 }
 
-// All are the agents. If two agents have an event of the same name, messages name the first agent.
+// All are the agents, sorted by name: TestListed writes the list. If two agents have an event of
+// the same name, messages name the first agent.
 var All = []*Agent{
-	picoclaw, gptme, hermes, hermesGateway, neko, claudeCode, copilot, llm, dockerMCP,
-	codex, vscode, cursor, gemini, qwen, droid, goose, windsurf, kiro, cline, openhands, opencode,
+	claudeCode, cline, codex, copilot, cursor, dockerMCP, droid, gemini, goose, gptme, hermes,
+	hermesGateway, kiro, llm, neko, opencode, openhands, picoclaw, qwen, vscode, windsurf,
 }
 
 // Find returns the agent with a name, or nil.

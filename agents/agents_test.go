@@ -2,9 +2,11 @@ package agents_test
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,8 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
 )
+
+var update = flag.Bool("update", false, "write the lists of agents")
 
 func TestUnknownEvent(t *testing.T) {
 	err := errors.New("unknown")
@@ -33,26 +37,23 @@ func TestUnknownEvent(t *testing.T) {
 	}
 }
 
-// TestListed checks that All has each agent that a file of the folder describes, and that each agent with an
-// adapter has a form of the canary.
+// TestListed checks that All has each agent that a file of the folder describes, that Agents of serve/hook has
+// each adapter, and that each agent with an adapter has a form of the canary. With -update, it writes both lists.
 func TestListed(t *testing.T) {
-	list, err := os.ReadFile("agents.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := regexp.MustCompile(`(?s)var All = .*?\n}`).FindString(string(list))
-	for _, file := range files {
-		text, err := os.ReadFile(file)
+	for path, head := range map[string]string{"agents.go": "All", "../serve/hook/hook.go": "Agents"} {
+		old, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`(?m)^var (\w+) = &Agent\{`).FindAllStringSubmatch(string(text), -1) {
-			if !regexp.MustCompile(`\b` + m[1] + `\b`).MatchString(all) {
-				t.Errorf("%s: All in agents.go lacks %s", file, m[1])
+		block := regexp.MustCompile(`(?s)\nvar ` + head + ` = \[\]\*Agent\{\n.*?\n}\n`)
+		list := "\nvar " + head + " = []*Agent{\n" + rows(t, filepath.Dir(path)) + "}\n"
+		switch {
+		case block.FindString(string(old)) == list:
+		case !*update:
+			t.Errorf("%s: got%swant%sgo test ./agents -run TestListed -update writes it", path, block.Find(old), list)
+		default:
+			if err := os.WriteFile(path, block.ReplaceAllLiteral(old, []byte(list)), 0o644); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}
@@ -61,6 +62,35 @@ func TestListed(t *testing.T) {
 			t.Errorf("%s: served is %v, and its Canary is %q", a.Title, a.Served, a.Canary)
 		}
 	}
+}
+
+// rows returns the sorted names of the agents that the files of a folder declare, in lines of at most 100 bytes.
+func rows(t *testing.T, dir string) string {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^var (\w+) = &Agent\{$`).FindAllSubmatch(text, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	line := "\t"
+	for _, name := range names {
+		if len(line)+len(name) > 98 {
+			b.WriteString(strings.TrimSuffix(line, " ") + "\n")
+			line = "\t"
+		}
+		line += name + ", "
+	}
+	return b.String() + strings.TrimSuffix(line, " ") + "\n"
 }
 
 // TestEvents checks that each row of an agent's events names an event of starhost.

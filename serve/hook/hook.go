@@ -66,10 +66,10 @@ type Agent struct {
 	more func(Settings) []Piece
 }
 
-// Agents has a row for each supported agent, sorted by name.
+// Agents are the adapters sorted by name: TestListed of package agents writes the list.
 var Agents = []*Agent{
-	claudeCode, cline, codex, copilot, cursor, dockerMCP, droid, gemini, goose, gptme, hermes, kiro, opencode,
-	openhands, picoclaw, qwen, vscode, windsurf,
+	claudeCode, cline, codex, copilot, cursor, dockerMCP, droid, gemini, goose, gptme, hermes, kiro,
+	opencode, openhands, picoclaw, qwen, vscode, windsurf,
 }
 
 // AgentOf returns the agent with a name, or nil.
