@@ -14,7 +14,8 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// EndpointAPIs are the protocols of models, the default first. Package model has a folder for each.
+// EndpointAPIs are the protocols of models, the default first. Package model has a folder for each, and TestDialects
+// writes the list from the clients of cmd/starhost.
 var EndpointAPIs = []string{"openai", "responses", "anthropic"}
 
 // anyModel in the models of an endpoint means that the endpoint offers more models than it lists.

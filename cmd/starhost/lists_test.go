@@ -1,23 +1,53 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/loader"
 )
 
-// TestDialects checks that a config can name each protocol that has a client, and no other one.
+// TestDialects checks that a config can name each protocol that has a client, and no other one, and that the
+// texts about the protocols of a plugin's and a config's endpoints name each of them. With -update, it writes
+// EndpointAPIs, because the package host lies below the clients.
 func TestDialects(t *testing.T) {
 	var apis []string
 	for _, d := range dialects {
 		apis = append(apis, d.API)
 	}
-	if !slices.Equal(apis, host.EndpointAPIs) {
-		t.Errorf("protocols of models: dialects in conversation.go has %q, and EndpointAPIs in host/endpoint_check.go has %q", apis, host.EndpointAPIs)
+	const path = "../../host/endpoint_check.go"
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`(?m)^var EndpointAPIs = .*$`)
+	want := fmt.Sprintf("var EndpointAPIs = %#v", apis)
+	switch {
+	case string(row.Find(old)) == want:
+	case !*update:
+		t.Errorf("%s: got %s\nwant %s\ngo test ./cmd/starhost -run TestDialects -update writes it", path, row.Find(old), want)
+	default:
+		if err := os.WriteFile(path, row.ReplaceAllLiteral(old, []byte(want)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys, rows := loader.Keys(), builtins.Table(nil)
+	docs := []string{
+		keys[slices.IndexFunc(keys, func(k loader.Key) bool { return k.Name == "model.NAME.api" })].Doc,
+		rows[slices.IndexFunc(rows, func(e call.Entry) bool { return e.Name == "register_model" })].Doc,
+	}
+	for _, api := range apis {
+		for _, text := range docs {
+			if !strings.Contains(text, api) {
+				t.Errorf("this text does not name the protocol %s: %s", api, text)
+			}
+		}
 	}
 }
 
