@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -50,16 +51,8 @@ func (d *DB) List(ctx context.Context, f Filter) (list []Item, more bool, err er
 		part = `text`
 	}
 	part = `CASE WHEN LENGTH(type) = 0 THEN ` + part + ` ELSE type END`
-	err = d.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error {
-		aliases, err := aliasesByID(ctx, db, `SELECT name, id FROM starhost_alias ORDER BY name`, scanID)
-		if err != nil {
-			return err
-		}
-		list, more, err = f.list(ctx, db, `SELECT id, LENGTH(text), stored, source, `+part+`
-FROM starhost_content ORDER BY stored DESC, id`, aliases, scanID)
-		return err
-	})
-	return list, more, err
+	return f.list(ctx, d, `SELECT name, id FROM starhost_alias ORDER BY name`, `SELECT id, LENGTH(text), stored, source, `+part+`
+FROM starhost_content ORDER BY stored DESC, id`, scanID)
 }
 
 // scanID returns the id that a column has.
@@ -68,39 +61,54 @@ func scanID(column []byte) (id fragments.Hash) {
 	return id
 }
 
-// list returns the rows of a query that the filter selects. A row has an id, a size, a time, a
-// source, and the text or its first bytes.
+// errMore ends a list at its limit.
+var errMore = errors.New("there are more contents")
+
+// list returns the rows of a query that the filter selects. A row has an id, a size, a time, a source, and the
+// text or its first bytes. A row of the query for aliases has an alias and an id.
 func (f *Filter) list(
-	ctx context.Context, db *sql.DB, query string,
-	aliases map[fragments.Hash][]string, scan func([]byte) fragments.Hash,
+	ctx context.Context, d *DB, aliases, query string, scan func([]byte) fragments.Hash,
 ) (list []Item, more bool, err error) {
 	limit := cmp.Or(max(f.Limit, 0), maxListed)
-	rows, err := db.QueryContext(ctx, query)
-	if err != nil {
-		return nil, false, err
-	}
-	defer rows.Close() // Err says what failed
-	for rows.Next() {
-		var (
-			item             Item
-			id, source, text []byte
-			stored           int64
-		)
-		if err := rows.Scan(&id, &item.Size, &stored, &source, &text); err != nil {
-			return nil, false, err
+	err = d.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error {
+		list = nil
+		byID := map[fragments.Hash][]string{}
+		err := eachRow(ctx, db, func(rows *sql.Rows) error {
+			var name, id []byte
+			err := rows.Scan(&name, &id)
+			byID[scan(id)] = append(byID[scan(id)], string(name))
+			return err
+		}, aliases)
+		if err != nil {
+			return err
 		}
-		item.ID = scan(id)
-		item.Stored, item.Source, item.Aliases = time.Unix(stored, 0).UTC(), string(source), append([]string{}, aliases[item.ID]...)
-		if f.Named && len(item.Aliases) == 0 || !f.matches(&item, text) {
-			continue
+		err = eachRow(ctx, db, func(rows *sql.Rows) error {
+			var (
+				item             Item
+				id, source, text []byte
+				stored           int64
+			)
+			if err := rows.Scan(&id, &item.Size, &stored, &source, &text); err != nil {
+				return err
+			}
+			item.ID = scan(id)
+			item.Stored, item.Source, item.Aliases = time.Unix(stored, 0).UTC(), string(source), append([]string{}, byID[item.ID]...)
+			if f.Named && len(item.Aliases) == 0 || !f.matches(&item, text) {
+				return nil
+			}
+			if len(list) >= limit {
+				return errMore
+			}
+			item.Begin = string(text[:min(len(text), maxBegin)])
+			list = append(list, item)
+			return nil
+		}, query)
+		if more = errors.Is(err, errMore); more {
+			return nil
 		}
-		if len(list) >= limit {
-			return list, true, nil
-		}
-		item.Begin = string(text[:min(len(text), maxBegin)])
-		list = append(list, item)
-	}
-	return list, false, rows.Err()
+		return err
+	})
+	return list, more, err
 }
 
 // matches reports whether all texts of the filter occur.
@@ -117,27 +125,6 @@ func (f *Filter) matches(item *Item, text []byte) bool {
 		})
 		return !isNamed && !bytes.Contains(text, []byte(want)) && !strings.HasPrefix(item.ID.String(), want)
 	})
-}
-
-// aliasesByID returns the aliases of each id. A row of the query has an alias and an id.
-func aliasesByID(
-	ctx context.Context, db *sql.DB, query string, scan func([]byte) fragments.Hash,
-) (map[fragments.Hash][]string, error) {
-	rows, err := db.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close() // Err says what failed
-	byID := map[fragments.Hash][]string{}
-	for rows.Next() {
-		var name, data []byte
-		if err := rows.Scan(&name, &data); err != nil {
-			return nil, err
-		}
-		id := scan(data)
-		byID[id] = append(byID[id], string(name))
-	}
-	return byID, rows.Err()
 }
 
 // An Amount is a number of contents and their bytes.

@@ -225,18 +225,10 @@ func (l *LLM) List(ctx context.Context, f Filter) (list []Item, more bool, err e
 	if len(f.Texts) > 0 {
 		part = `CAST(content AS BLOB)`
 	}
-	err = l.db.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error {
-		aliases, err := aliasesByID(ctx, db, `SELECT fragment_aliases.alias, fragments.hash FROM fragment_aliases
-JOIN fragments ON fragments.id = fragment_aliases.fragment_id ORDER BY CAST(fragment_aliases.alias AS BLOB)`, scanDigits)
-		if err != nil {
-			return err
-		}
-		list, more, err = f.list(ctx, db, `SELECT hash, LENGTH(CAST(content AS BLOB)),
+	return f.list(ctx, l.db, `SELECT fragment_aliases.alias, fragments.hash FROM fragment_aliases
+JOIN fragments ON fragments.id = fragment_aliases.fragment_id ORDER BY CAST(fragment_aliases.alias AS BLOB)`, `SELECT hash, LENGTH(CAST(content AS BLOB)),
 COALESCE(CAST(strftime('%s', datetime_utc) AS INTEGER), 0), COALESCE(source, ''), `+part+`
-FROM fragments WHERE LENGTH(hash) = 64 AND content IS NOT NULL ORDER BY id DESC`, aliases, scanDigits)
-		return err
-	})
-	return list, more, err
+FROM fragments WHERE LENGTH(hash) = 64 AND content IS NOT NULL ORDER BY id DESC`, scanDigits)
 }
 
 // scanDigits returns the id that a column has as digits, the zero id if it is none.

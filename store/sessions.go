@@ -203,26 +203,19 @@ func (d *DB) RemoveSession(ctx context.Context, id string) (existed bool, err er
 func (d *DB) Sessions(ctx context.Context, limit int) (list []Session, err error) {
 	err = d.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error {
 		list = nil
-		rows, err := db.QueryContext(ctx, `SELECT id, agent, version, turns, status, LENGTH(data), created, stored
-FROM starhost_session ORDER BY stored DESC, id LIMIT $1`, int64(limit))
-		if err != nil {
-			return err
-		}
-		defer rows.Close() // Err says what failed
-		for rows.Next() {
+		return eachRow(ctx, db, func(rows *sql.Rows) error {
 			var (
 				s                 Session
 				id, agent, status []byte
 				created, stored   int64
 			)
-			if err := rows.Scan(&id, &agent, &s.Version, &s.Turns, &status, &s.Size, &created, &stored); err != nil {
-				return err
-			}
+			err := rows.Scan(&id, &agent, &s.Version, &s.Turns, &status, &s.Size, &created, &stored)
 			s.ID, s.Agent, s.Status = string(id), string(agent), string(status)
 			s.Created, s.Stored = time.Unix(created, 0).UTC(), time.Unix(stored, 0).UTC()
 			list = append(list, s)
-		}
-		return rows.Err()
+			return err
+		}, `SELECT id, agent, version, turns, status, LENGTH(data), created, stored
+FROM starhost_session ORDER BY stored DESC, id LIMIT $1`, int64(limit))
 	})
 	return list, err
 }

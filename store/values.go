@@ -125,19 +125,27 @@ func (d *DB) Keys(ctx context.Context, plugin string) (keys []string, err error)
 }
 
 // texts returns the rows of a query with one column.
-func texts(ctx context.Context, q querier, query string, args ...any) ([]string, error) {
+func texts(ctx context.Context, q querier, query string, args ...any) (list []string, err error) {
+	err = eachRow(ctx, q, func(rows *sql.Rows) error {
+		var text []byte
+		err := rows.Scan(&text)
+		list = append(list, string(text))
+		return err
+	}, query, args...)
+	return list, err
+}
+
+// eachRow calls do for the rows of a query, up to its first error.
+func eachRow(ctx context.Context, q querier, do func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close() // Err says what failed
-	var list []string
 	for rows.Next() {
-		var text []byte
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
+		if err := do(rows); err != nil {
+			return err
 		}
-		list = append(list, string(text))
 	}
-	return list, rows.Err()
+	return rows.Err()
 }
