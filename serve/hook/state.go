@@ -83,8 +83,9 @@ type heldSession struct {
 // handlers see an empty state, which starhost does not store.
 func (o *Options) session(ctx context.Context, h *host.Host, e *Event, f flow) *heldSession {
 	config := host.SessionConfig{ID: e.session, Platform: e.agent.Name, Guarded: true}
-	s := &heldSession{options: o, event: e, Session: h.Resume(config, host.SavedSession{Started: e.kind != kindPrompt})}
+	s, empty := &heldSession{options: o, event: e}, host.SavedSession{Started: e.kind != kindPrompt}
 	if o.States == nil || e.session == "" || !f.needsSession(e, h) {
+		s.Session = h.Resume(config, empty)
 		return s
 	}
 	file, err := o.States.lock(ctx, fileName(e.agent.Name, e.session))
@@ -110,9 +111,9 @@ func (o *Options) session(ctx context.Context, h *host.Host, e *Event, f flow) *
 	if err != nil {
 		o.report(err)
 		s.why = fmt.Errorf("starhost cannot read the state of this session, which a guard needs: %w", err)
-	}
-	if err == nil || f.startedOnly {
-		s.Session = nil
+		if !f.startedOnly {
+			s.Session = h.Resume(config, empty)
+		}
 	}
 	return s
 }
