@@ -129,6 +129,7 @@ type pathText struct {
 	// all behind a NUL byte.
 	lower string
 	globs bool       // a shell may expand it
+	open  bool       // it certainly does
 	names []pathName // if globs is true
 }
 
@@ -190,7 +191,7 @@ func (p *pathPattern) match(path *pathText) answer {
 		return no
 	}
 	last := path.names[len(path.names)-1]
-	switch tells := last.start != "" || last.end != "" && p.names[0].start == ""; { // *.yml says nothing of secrets.yml
+	switch tells := last.start != "" || path.open || last.end != "" && p.names[0].start == ""; { // *.yml says nothing of secrets.yml
 	case p.pack && len(p.names) == 1 && !tells:
 		return no
 	case start == fromStart:
@@ -345,7 +346,7 @@ func (r *Rule) shellPaths(l *line) answer {
 		if r.Pack != "" && c.allowed {
 			continue
 		}
-		if any = max(any, r.commandPaths(l, c, onlyWrites)); any == yes {
+		if any = max(any, r.commandPaths(c, onlyWrites)); any == yes {
 			return yes
 		}
 	}
@@ -362,7 +363,7 @@ func (at folder) move(name string, args []*string) folder {
 }
 
 // commandPaths says whether one command may use a path of the rule.
-func (r *Rule) commandPaths(l *line, c *command, onlyWrites bool) answer {
+func (r *Rule) commandPaths(c *command, onlyWrites bool) answer {
 	any, at := no, c.folder()
 	look := func(list []*string, most answer) {
 		if any != yes && len(list) > 0 {
@@ -462,7 +463,11 @@ func (r *Rule) unknownWords(c *command, words []string) answer {
 				list = append(list, &words[i])
 			}
 		}
-		if p = newPlaces(list, c.folder()); c.globs == nil {
+		p = newPlaces(list, c.folder())
+		for i := range p.list {
+			p.list[i].text.open = true
+		}
+		if c.globs == nil {
 			c.globs = map[*string]*places{}
 		}
 		c.globs[&words[0]] = p

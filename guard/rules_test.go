@@ -100,6 +100,8 @@ func TestDecide(t *testing.T) {
 		{"not all of the words", rm + "only = [\"x\", \"x/*\"]\n", "rm x x/../y", " "},
 		{"an allowed command of a pack", allow, "rm -rf x", " "},
 		{"and another one", allow, "rm -rf x; rm -rf y", "ask files/delete-tree: a deleted folder does not come back"},
+		{"a glob of files with secrets", "packs = [\"secrets\"]\n", "cat config/*.yml", "ask it is decided at run time whether the command does what these rules name: secrets/secret-files (cat config/*.yml: an argument of cat is decided at run time)"},
+		{"a glob of other files", "packs = [\"secrets\"]\n", "cat config/*.go; ls *; sha256sum *", " "},
 		{"a broken rule that the call needs", rm + "x = 1\n", "rm x", `error: rules.toml:5:1: rule a: unknown key "x"`},
 		{"a broken rule of another program", rm + "x = 1\n", "ls", " "},
 		{"strings of several lines", rm + "# '''\n", "rm x", "deny a: r"},

@@ -16,10 +16,10 @@ var fileUses = []struct{ use, names string }{
 	{"reads", "cat ls head tail grep egrep fgrep rg wc diff cmp file stat less more cut jq du md5sum sha256sum nl tac od strings source . shellcheck"}, // it changes none
 	{"mostly reads", "find xxd"}, // but for a few of its flags
 	{"opens none", "echo printf export cd pwd true false test [ exit return"},
-	{"lists", "ls du stat file tree find basename dirname realpath readlink wc touch mkdir"}, // it shows names and sizes only
+	{"lists", "ls du stat file tree find basename dirname realpath readlink wc touch mkdir sha1sum sha256sum sha512sum shasum md5sum cksum promtool"}, // it shows names, sizes and sums only
 	{"searches", "grep egrep fgrep rg"},
 	{"edits", "sed gsed"},
-	{"calls", "curl wget http https xh nc ncat telnet ssh scp sftp rsync ftp git"}, // it talks to the hosts
+	{"calls", "curl wget http https xh nc ncat telnet ssh scp sftp rsync ftp git"},                                                                  // it talks to the hosts
 	{"passes", "bash sh dash zsh ksh sudo env nohup srun strace timeout time nice command exec : set read npm pnpm yarn bun mkdir date sleep wait"}, // what it runs uses the files
 }
 

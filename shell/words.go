@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -22,10 +21,10 @@ type word struct {
 }
 
 // ends are what stands certainly in an unknown word, at its two ends. pattern is the glob if nothing else makes the
-// word unknown. operand is true if the word is certainly no flag.
+// word unknown, and home the same for a word below a home folder. operand is true if the word is certainly no flag.
 type ends struct {
-	start, end, pattern string
-	operand             bool
+	start, end, pattern, home string
+	operand                   bool
 }
 
 // open returns the ends of a word.
@@ -43,10 +42,10 @@ func globWord(pattern string) word { return word{ends: &ends{pattern: pattern}} 
 func (w word) glob() string {
 	open := w.open()
 	switch {
-	case w.known, open.pattern == "" && (w.many || open.start+open.end == ""):
+	case open.pattern+open.home != "":
+		return open.pattern + open.home
+	case w.known, w.many || open.start+open.end == "":
 		return ""
-	case open.pattern != "", strings.HasPrefix(open.end, "~"):
-		return cmp.Or(open.pattern, open.end)
 	}
 	return "$" + open.start + "*" + strings.TrimPrefix(open.end, "]")
 }
@@ -229,7 +228,9 @@ func (b *wordBuilder) finish() word {
 		b.setUnknown(false)
 	}
 	if !b.known {
-		if !b.expanded {
+		if !b.expanded && b.ends.start == "/" && b.text[0] == '~' {
+			b.ends.home = b.text
+		} else if !b.expanded {
 			b.ends.pattern = b.text
 		}
 		b.ends.end = b.text[min(b.behind, len(b.text)):]
@@ -245,6 +246,19 @@ func (b *wordBuilder) setGlob() {
 	b.expanded = before
 }
 
+// setHome records that a word, whose first part was just made unknown, begins with a home folder.
+func (b *wordBuilder) setHome() { b.ends.start, b.expanded = "/", false }
+
+// setVariable records a variable, or another expansion that is decided at run time.
+func (b *wordBuilder) setVariable(p syntax.WordPart, many bool) {
+	e, ok := p.(*syntax.ParamExp)
+	isHome := b.known && b.buf.Len() == 0 && ok && isPlainParam(e) && e.Param.Value == "HOME"
+	if b.setUnknown(many); isHome {
+		b.setHome()
+		b.buf.WriteByte('~')
+	}
+}
+
 // setUnknown records a part that is decided at run time.
 func (b *wordBuilder) setUnknown(many bool) {
 	if b.known {
@@ -258,7 +272,7 @@ func (b *wordBuilder) setUnknown(many bool) {
 func (b *wordBuilder) addLit(text string, first, whole bool) {
 	if first && text != "" && (text[0] == '~' || text[0] == '=' && len(text) > 1) {
 		if b.setUnknown(false); text[0] == '~' { // a home folder; in zsh, =cmd is the path of a program
-			b.ends.start = "/"
+			b.setHome()
 		}
 	}
 	for i := 0; i < len(text); i++ {
@@ -326,7 +340,7 @@ func (r *reader) part(p syntax.WordPart, out *wordBuilder) {
 	default:
 		r.expansion(p)
 		_, number := p.(*syntax.ArithmExp)
-		out.setUnknown(!number)
+		out.setVariable(p, !number)
 	}
 }
 
@@ -360,7 +374,7 @@ func (r *reader) quotedPart(p syntax.WordPart, out *wordBuilder) {
 	e, ok := p.(*syntax.ParamExp)
 	judgeQuotes(r, p)
 	// "$@" and "${a[@]}" may be any number of words.
-	out.setUnknown(ok && (e.Param == nil || e.Param.Value == "@" || e.Index != nil || e.Excl || e.Exp != nil))
+	out.setVariable(p, ok && (e.Param == nil || e.Param.Value == "@" || e.Index != nil || e.Excl || e.Exp != nil))
 }
 
 // judgeQuotes judges the single quotes in an expansion within double quotes. In some of its forms
