@@ -166,32 +166,3 @@ func (d *DB) shrink(ctx context.Context) error {
 	}
 	return err
 }
-
-// Stats describe the contents of a database.
-type Stats struct {
-	Amount
-	Aliases        int64
-	Unnamed        Amount    // contents without an alias
-	Oldest, Newest time.Time // the first and last Item.Stored; zero without contents
-}
-
-// Stats counts the contents.
-func (d *DB) Stats(ctx context.Context) (s Stats, err error) {
-	err = d.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error {
-		var oldest, newest int64
-		err := db.QueryRowContext(ctx, `SELECT COUNT(*), CAST(COALESCE(SUM(LENGTH(text)), 0) AS BIGINT),
-COALESCE(MIN(stored), 0), COALESCE(MAX(stored), 0), (SELECT COUNT(*) FROM starhost_alias) FROM starhost_content`).
-			Scan(&s.Contents, &s.Bytes, &oldest, &newest, &s.Aliases)
-		if err == nil && s.Contents > 0 {
-			s.Oldest, s.Newest = time.Unix(oldest, 0).UTC(), time.Unix(newest, 0).UTC()
-		}
-		return err
-	})
-	if err == nil {
-		s.Unnamed, err = d.Collect(ctx, time.Unix(1<<62, 0), true)
-	}
-	return s, err
-}
-
-// Name returns the file of the database, or its URL without the password.
-func (d *DB) Name() string { return strings.TrimPrefix(d.label, "store ") }

@@ -241,22 +241,3 @@ func scanDigits(column []byte) fragments.Hash {
 func (l *LLM) Collect(context.Context, time.Time, bool) (Amount, error) {
 	return Amount{}, fmt.Errorf("%s: only llm removes fragments from its database", l.db.label)
 }
-
-// Stats counts the fragments.
-func (l *LLM) Stats(ctx context.Context) (s Stats, err error) {
-	err = l.db.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error {
-		var oldest, newest int64
-		err := db.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(LENGTH(CAST(content AS BLOB))), 0),
-COALESCE(CAST(strftime('%s', MIN(datetime_utc)) AS INTEGER), 0), COALESCE(CAST(strftime('%s', MAX(datetime_utc)) AS INTEGER), 0),
-(SELECT COUNT(*) FROM fragment_aliases) FROM fragments`).Scan(&s.Contents, &s.Bytes, &oldest, &newest, &s.Aliases)
-		if err != nil {
-			return err
-		}
-		if s.Contents > 0 {
-			s.Oldest, s.Newest = time.Unix(oldest, 0).UTC(), time.Unix(newest, 0).UTC()
-		}
-		return db.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(LENGTH(CAST(content AS BLOB))), 0) FROM fragments
-WHERE id NOT IN (SELECT fragment_id FROM fragment_aliases)`).Scan(&s.Unnamed.Contents, &s.Unnamed.Bytes)
-	})
-	return s, err
-}

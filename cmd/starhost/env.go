@@ -69,5 +69,6 @@ type Result struct {
 type program struct {
 	env    Env
 	res    Result
+	args   []string                                      // the command line
 	chosen func(cmd *cobra.Command, args []string) error // runs the command that the parser found; nil for help
 }

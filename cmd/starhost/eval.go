@@ -28,16 +28,16 @@ import (
 type evalFlags struct {
 	loadFlags
 	requestFlags
-	session          sessionID
-	seed             uint64
-	against          string
-	record, replay   string
-	profile          string
-	allowEffects     bool
-	explain, timings bool
-	reached          bool
-	approve          string
-	watch            bool
+	session        sessionID
+	seed           uint64
+	against        string
+	record, replay string
+	profile        string
+	allowEffects   bool
+	explain        bool
+	reached        bool
+	approve        string
+	watch          bool
 }
 
 // wantsTurn reports whether the flags ask for more than the list of registrations.
@@ -97,7 +97,6 @@ A case that lies beside its plugin is one of starhost test, too.`,
 	flags.BoolVar(&f.watch, "watch", false, "do it again when a file changes, until ctrl-C")
 	flags.StringVar(&f.profile, "profile", "", "write where plugins spend steps and bytes to `FILE`, and the host time to FILE.host, for go tool pprof")
 	flags.StringVarP(&f.model, "model", "m", "", "the `MODEL` of the request, for handlers and request bodies (default [model] default)")
-	flags.BoolVar(&f.timings, "timings", false, "print on standard error how long it took")
 	p.completeEval(cmd, &f)
 	return cmd
 }
@@ -159,8 +158,6 @@ type evaluation struct {
 	replay   *golden.RecordedTurn // nil without --replay
 	profiler *measure.Profiler    // nil without --profile
 	reach    *report.Reach        // nil without --reached
-
-	loadTime, promptTime time.Duration
 }
 
 // runEval runs the command eval. It prints errors beside the results that it has.
@@ -232,12 +229,8 @@ func (f *evalFlags) checkFormat(format string) error {
 	return nil
 }
 
-// printEvaluation adds the timings and the comparison that flags ask for, and prints the
-// result.
+// printEvaluation adds the comparison that --against asks for, and prints the result.
 func printEvaluation(env Env, res *Result, f *evalFlags, e *evaluation) error {
-	if f.timings {
-		fmt.Fprintf(env.stderr, "timings: load %s, prompt %s\n", e.loadTime, e.promptTime)
-	}
 	e.WouldRun, e.Explain, e.Describe = e.dryRun.Effects(), f.explain, describe
 	if f.against != "" && e.Prompt != nil {
 		res.addError(comparePrompt(env, res, f.against, e))
@@ -274,8 +267,6 @@ func loadFor(ctx context.Context, env Env, res *Result, f *evalFlags, paths []st
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	defer func() { e.loadTime = time.Since(start) }()
 	return env.loadOrLastGood(ctx, res, &f.loadFlags, paths, func(o *loader.Options) {
 		e.configureHost(f, o)
 		o.Host.Approver = approver
@@ -327,8 +318,6 @@ func runQuestion(ctx context.Context, env Env, res *Result, f *evalFlags, e *eva
 	if !f.wantsTurn() {
 		return nil
 	}
-	start := time.Now()
-	defer func() { e.promptTime = time.Since(start) }()
 	e.config.Seed = f.seed
 	e.config.Model = cmp.Or(e.config.Model, e.Request.Model, e.Set.Config.Model.Default)
 	if err := readArguments(env, f, e); err != nil {

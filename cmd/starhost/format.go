@@ -14,7 +14,7 @@ import (
 // the default.
 const usualFormats = "pretty json"
 
-// evalFormats are those of eval, and of run --dry-run.
+// evalFormats are those of eval.
 const evalFormats = "pretty json text openai responses anthropic"
 
 // formats returns the annotation of a command that has other values of --format; "" for a command that has no
@@ -46,7 +46,6 @@ type (
 	jsonWriter     interface{ WriteJSON(*Result) error }
 	gitHubWriter   interface{ WriteGitHub(*Result) }
 	jUnitWriter    interface{ WriteJUnit(*Result) error }
-	goBenchWriter  interface{ WriteGoBench(*Result) }
 	markdownWriter interface{ WriteMarkdown(*Result) error }
 	stubsWriter    interface{ WriteStubs(*Result) error }
 	promptWriter   interface { // for the formats text, openai, responses and anthropic
@@ -65,9 +64,6 @@ func (env Env) printResult(res *Result, result any) error {
 		return nil
 	case "junit":
 		return result.(jUnitWriter).WriteJUnit(res)
-	case "gobench":
-		result.(goBenchWriter).WriteGoBench(res)
-		return nil
 	case "md":
 		return result.(markdownWriter).WriteMarkdown(res)
 	case "pyi":

@@ -13,11 +13,11 @@ func TestResultForms(t *testing.T) {
 		"bundle verify": &bundleReport{}, "bench": benchResult{}, "check": checkReport{}, "command": commandReply{}, "config show": settingsReport{},
 		"docs": reference{}, "eval": &evaluation{}, "fmt": formattedFiles{}, "fragments list": fragmentList{},
 		"fragments show": shownFragment{}, "fragments set": namedFragment{}, "fragments remove": namedFragment{},
-		"fragments loaders": loaderList{}, "fragments gc": collection{}, "fragments stats": storeReport{},
-		"hook doctor": diagnoses{}, "hook install": installed{}, "hook uninstall": installed{}, "list": listing{},
+		"fragments gc": collection{},
+		"hook doctor":  diagnoses{}, "hook install": installed{}, "hook uninstall": installed{}, "list": listing{},
 		"log show": shownRecord{}, "log gc": collectedLog{}, "new plugin": newFiles{}, "new guard": newFiles{},
 		"replay": &replayRun{}, "run": &runResult{}, "sessions list": sessionList{}, "sessions show": storedSession{},
-		"sessions export": exportedSession{}, "sessions answer": answeredSession{}, "sessions rm": removal{},
+		"sessions answer": answeredSession{}, "sessions rm": removal{},
 		"sync": syncReport{}, "test": testSummary{}, "trust": &trustResult{}, "version": versionText(""),
 	}
 	whileRunning := strings.Fields("chat demo log lsp repl serve ui")
@@ -47,8 +47,6 @@ func hasForm(result any, format string) (ok bool) {
 		_, ok = result.(gitHubWriter)
 	case "junit":
 		_, ok = result.(jUnitWriter)
-	case "gobench":
-		_, ok = result.(goBenchWriter)
 	case "md":
 		_, ok = result.(markdownWriter)
 	case "pyi":

@@ -12,10 +12,8 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
-	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/console"
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
@@ -33,7 +31,7 @@ eight digits or more, and an alias are references: starhost eval -f ALIAS.`,
   starhost fragments list --query oncall`,
 	},
 		p.fragmentsListCommand(), p.fragmentsShowCommand(), p.fragmentsSetCommand(), p.fragmentsRemoveCommand(),
-		p.fragmentsLoadersCommand(), p.fragmentsCollectCommand(), p.fragmentsStatsCommand(),
+		p.fragmentsCollectCommand(),
 	)
 }
 
@@ -245,29 +243,6 @@ func (p *program) fragmentsRemoveCommand() *cobra.Command {
 	}
 }
 
-func (p *program) fragmentsLoadersCommand() *cobra.Command {
-	var f loadFlags
-	cmd := &cobra.Command{
-		Use:   "loaders [PATH...]",
-		Short: "List the prefixes of references",
-		Example: `  starhost fragments loaders
-  starhost fragments loaders plugins -F json`,
-		RunE: runSubcommand(p, func(ctx context.Context, paths []string) (loaderList, error) {
-			set, err := p.env.load(ctx, &p.res, &f, paths)
-			if err != nil {
-				return nil, err
-			}
-			defer set.Close()
-			return set.Host.FragmentLoaders(), nil
-		}),
-	}
-	f.add(cmd)
-	return cmd
-}
-
-// A loaderList is the result of fragments loaders.
-type loaderList []host.LoaderInfo
-
 // A collection is the result of fragments gc.
 type collection struct {
 	removed store.Amount
@@ -301,30 +276,6 @@ func (p *program) fragmentsCollectCommand() *cobra.Command {
 	cmd.Flags().StringVar(&keep, "keep", "", "keep fragments of this `TIME`, as 90d or 12h (default store.keep of the config)")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "remove nothing")
 	return cmd
-}
-
-// A storeReport is the result of fragments stats.
-type storeReport struct {
-	name string
-	store.Stats
-}
-
-func (p *program) fragmentsStatsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "stats",
-		Short: "Count the stored fragments",
-		Example: `  starhost fragments stats
-  starhost fragments stats -F json`,
-		Args: noArguments,
-		RunE: runSubcommand(p, func(ctx context.Context, _ []string) (storeReport, error) {
-			db, _, err := p.env.configuredStore(&p.res)
-			if err != nil {
-				return storeReport{}, err
-			}
-			stats, err := db.Stats(ctx)
-			return storeReport{db.Name(), stats}, store.AsFailure(err)
-		}),
-	}
 }
 
 func (l fragmentList) WriteText(res *Result) {
@@ -368,27 +319,6 @@ func (n namedFragment) WriteJSON(res *Result) error {
 	return res.out.JSON(res.head("starhost.alias/1"), members{"alias": n.alias, "id": n.id})
 }
 
-func (loaders loaderList) WriteText(res *Result) {
-	res.out.Table(jsontext.List(loaders, func(l *host.LoaderInfo) []string {
-		return []string{prefixText(l.Prefix), l.Plugin, texttable.FirstLine(l.Description)}
-	}))
-}
-
-// prefixText returns the beginning of references with a prefix.
-func prefixText(prefix string) string {
-	switch prefix {
-	case "":
-		return "PATH"
-	case "-":
-		return "-"
-	}
-	return prefix + ":"
-}
-
-func (loaders loaderList) WriteJSON(res *Result) error {
-	return res.out.JSON(res.head("starhost.loaders/1"), members{"loaders": jsontext.List(loaders, res.view().NewLoaderJSON)}, res.tail())
-}
-
 func (c collection) WriteText(res *Result) {
 	verb := "removed"
 	if c.dry {
@@ -399,34 +329,4 @@ func (c collection) WriteText(res *Result) {
 
 func (c collection) WriteJSON(res *Result) error {
 	return res.out.JSON(res.head("starhost.gc/1"), members{"dry_run": c.dry, "removed": c.removed})
-}
-
-func (r storeReport) WriteText(res *Result) {
-	rows := [][]string{
-		{"store", r.name},
-		{"fragments", fmt.Sprintf("%d, %d B", r.Contents, r.Bytes)},
-		{"without alias", fmt.Sprintf("%d, %d B", r.Unnamed.Contents, r.Unnamed.Bytes)},
-		{"aliases", fmt.Sprint(r.Aliases)},
-	}
-	if r.Contents > 0 {
-		rows = append(rows, []string{"stored", r.Oldest.Format(time.DateOnly) + " to " + r.Newest.Format(time.DateOnly)})
-	}
-	res.out.Table(rows)
-}
-
-func (r storeReport) WriteJSON(res *Result) error {
-	at := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return t.Format(time.RFC3339)
-	}
-	return res.out.JSON(res.head("starhost.stats/1"), struct {
-		Store   string       `json:"store"`
-		All     store.Amount `json:"all"`
-		Unnamed store.Amount `json:"without_alias"`
-		Aliases int64        `json:"aliases"`
-		Oldest  string       `json:"oldest"`
-		Newest  string       `json:"newest"`
-	}{r.name, r.Amount, r.Unnamed, r.Aliases, at(r.Oldest), at(r.Newest)})
 }

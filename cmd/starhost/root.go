@@ -73,6 +73,7 @@ var grantless = []string{"fmt", "test", "log", "sessions"}
 // rootCommand returns the program with the command that args name, because making all commands takes longer
 // than a short run. If args name none, as for help, it makes all commands.
 func (p *program) rootCommand(args []string) *cobra.Command {
+	p.args = args
 	root := p.emptyCommand()
 	add := func(named bool) {
 		for _, c := range commandTable() {
@@ -134,11 +135,7 @@ func (p *program) emptyCommand() *cobra.Command {
 		if cmd.RunE != nil { // cobra only parses
 			p.chosen, cmd.RunE = cmd.RunE, func(*cobra.Command, []string) error { return nil }
 		}
-		names := formatNames(cmd)
-		if dry := cmd.Flags().Lookup("dry-run"); commandName(cmd) == "run" && dry.Changed {
-			names = strings.Fields(evalFormats)
-		}
-		return p.chooseFormat(names)
+		return p.chooseFormat(formatNames(cmd))
 	}
 	if err := root.RegisterFlagCompletionFunc("format", completeFormat); err != nil {
 		panic(err) // not reached: the flag exists

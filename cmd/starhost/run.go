@@ -25,9 +25,9 @@ import (
 type runFlags struct {
 	loadFlags
 	requestFlags
-	session          sessionChoice
-	approve          string
-	dryRun, noStream bool
+	session  sessionChoice
+	approve  string
+	noStream bool
 }
 
 func (p *program) modelRunCommand() *cobra.Command {
@@ -65,9 +65,7 @@ not answer.`,
 	f.requestFlags.addModel(cmd)
 	f.session.add(cmd)
 	addApprove(cmd, &f.approve, "later")
-	flags := cmd.Flags()
-	flags.BoolVar(&f.dryRun, "dry-run", false, "show the prompt as eval does, and ask no model")
-	flags.BoolVar(&f.noStream, "no-stream", false, "ask for whole answers, for endpoints that cannot stream")
+	cmd.Flags().BoolVar(&f.noStream, "no-stream", false, "ask for whole answers, for endpoints that cannot stream")
 	return cmd
 }
 
@@ -82,13 +80,6 @@ type runResult struct {
 
 // runModel runs the command.
 func runModel(ctx context.Context, env Env, res *Result, f *runFlags, paths []string) error {
-	if f.dryRun {
-		if f.session.newest {
-			return usagef("--dry-run: got --continue, want --session ID")
-		}
-		asked := evalFlags{loadFlags: f.loadFlags, requestFlags: f.requestFlags, session: f.session.id, approve: "never"}
-		return runEval(ctx, env, res, &asked, paths)
-	}
 	var result runResult
 	res.addError(askOnce(ctx, env, res, f, paths, &result))
 	return env.printResult(res, &result)

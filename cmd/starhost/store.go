@@ -26,8 +26,6 @@ type fragmentStore interface {
 	fragments.Store
 	List(context.Context, store.Filter) (list []store.Item, more bool, err error)
 	Collect(ctx context.Context, before time.Time, dry bool) (store.Amount, error)
-	Stats(context.Context) (store.Stats, error)
-	Name() string
 }
 
 // closeWait is how long the end of the program waits for databases. An agent waits for the end of hook, and a
