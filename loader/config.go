@@ -175,7 +175,7 @@ type MCPConfig struct {
 type ProcessConfig struct {
 	Command []string
 	// Dir is the folder that Command runs in: the config's.
-	Dir string
+	Dir string `json:"-"` // no part of [Set.Revision]
 	// Env are the names of the environment variables that the program gets.
 	Env []string
 	// Intercept lists the questions that starhost asks, and Observe the events that it sends.

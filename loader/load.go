@@ -153,7 +153,7 @@ func newLoadRun(o Options) (*loadRun, error) {
 	if l.config == nil {
 		l.config = newConfig()
 	}
-	l.set = &Set{Config: l.config, flagSettings: o.Set, Warnings: l.config.checkRaised()}
+	l.set = &Set{Config: l.config, Warnings: l.config.checkRaised()}
 	l.config.applyManaged()
 	l.sandbox = sync.OnceValues(l.newSandbox)
 	if l.GrantDeclared && l.World.Answers == nil && (l.World.HTTP != nil || l.World.Exec != nil) {

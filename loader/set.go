@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/starlark"
 )
@@ -111,8 +112,6 @@ type Set struct {
 	configs    []*Config // configs that plugins from other projects brought
 	hasManaged bool      // Load has looked for the managed plugins
 	partial    bool      // it is no mistake if Load did not find a required plugin
-
-	flagSettings []string // the texts of [Options].Set
 
 	inputs    Inputs
 	workspace *effects.Files
@@ -244,23 +243,18 @@ func (s *Set) Close() error {
 }
 
 // Revision returns a SHA-256 in hexadecimal. It changes if a plugin changes, or its mode, permissions or
-// settings, or the limits of the config. It does not depend on where the files are.
+// settings, or what else in the config can change a decision. It does not depend on where the files are.
 func (s *Set) Revision() string {
 	var b strings.Builder
 	for i := range s.Plugins {
 		p := &s.Plugins[i]
 		fmt.Fprintf(&b, "%s %s %s %s %q\n", p.Name, p.Status, p.Mode, p.Digest, p.Granted)
-	}
-	for _, c := range append([]*Config{s.Config}, s.configs...) {
-		for _, row := range c.Settings() {
-			if table, _, _ := strings.Cut(row.Key, "."); slices.Contains(decidingTables, table) {
-				fmt.Fprintln(&b, row)
-			}
+		if p.Registered != nil {
+			fmt.Fprintln(&b, p.Registered.Revision)
 		}
 	}
-	fmt.Fprintf(&b, "%q\n", s.flagSettings)
+	for _, c := range append([]*Config{s.Config}, s.configs...) {
+		b.Write(jsontext.Must([]any{c.Kinds, c.Limits, c.projectLimits.LimitsConfig, c.Processes, c.Prompt, c.Tools}))
+	}
 	return fragments.Sum(b.String()).String()
 }
-
-// decidingTables are the tables of the config that can change a decision.
-var decidingTables = []string{"kinds", "limits", "plugin", "process", "prompt", "tools"}
