@@ -52,14 +52,20 @@ func (f *hookFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.failOpen, "fail-open", false, "let calls pass if a guard does not load, with a message at each event")
 }
 
+// isEventLine reports whether args are a line that an agent runs at each event, for which help and the
+// commands of a person take too long to make.
+func isEventLine(args []string) bool {
+	i := slices.Index(args, "hook") + 1
+	return i > 0 && i < len(args) && hook.AgentOf(args[i]) != nil && !slices.Contains(args, "--help") && !slices.Contains(args, "-h")
+}
+
 func (p *program) hookCommand() *cobra.Command {
 	var f hookFlags
 	cmd := &cobra.Command{
-		Use:   "hook AGENT [PATH...]",
-		Short: "Let plugins take part in an agent such as claude-code, codex or cursor",
-		Long: markdown.Wrap("AGENT is one of "+strings.Join(agentNames(), ", ")+".") + `
-
-Speak an agent's own hook protocol on standard input and output, so that plugins add
+		Use:         "hook AGENT [PATH...]",
+		Annotations: formats(""),
+		Short:       "Let plugins take part in an agent such as claude-code, codex or cursor",
+		Long: `Speak an agent's own hook protocol on standard input and output, so that plugins add
 context to its prompts and guard its tools. The agent runs this command: --print-config
 prints what to paste into its settings.
 
@@ -106,7 +112,10 @@ docs/agents.md.`,
 		ValidArgsFunction: completeAgent,
 	}
 	f.add(cmd)
-	cmd.AddCommand(p.hookInstallCommand(), p.hookUninstallCommand(), p.hookDoctorCommand(), p.hookResetCommand())
+	if !isEventLine(p.args) {
+		cmd.Long = markdown.Wrap("AGENT is one of "+strings.Join(agentNames(), ", ")+".") + "\n\n" + cmd.Long
+		cmd.AddCommand(p.hookInstallCommand(), p.hookUninstallCommand(), p.hookDoctorCommand(), p.hookResetCommand())
+	}
 	cmd.Flags().BoolVar(&f.inProject, "project", false, "look PATHs up from the root of the event's project, not from the current folder")
 	cmd.Flags().StringVar(&f.projectRoot, "project-root", "", "with --project, the project's `FOLDER`: absolute, or from the repository's root")
 	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print what to paste into the agent's settings")
@@ -115,6 +124,18 @@ docs/agents.md.`,
 
 func agentNames() []string {
 	return jsontext.List(hook.Agents, func(a **hook.Agent) string { return (*a).Name })
+}
+
+// agentArgument returns the agent that the first argument names.
+func agentArgument(command string, args []string) (*hook.Agent, error) {
+	if len(args) == 0 {
+		return nil, usagef("%s: got no agent, want one of %s", command, strings.Join(agentNames(), ", "))
+	}
+	agent := hook.AgentOf(args[0])
+	if agent == nil {
+		return nil, unknownAgent(command, args[0])
+	}
+	return agent, nil
 }
 
 // unknownAgent returns the error for an agent that starhost does not support.
@@ -185,11 +206,15 @@ func answerHook(ctx context.Context, env Env, res *Result, f *hookFlags, agent *
 	case <-rest.C:
 		stored = false
 	}
+	text := answer.Err + r.log.Failures()
+	if stored {
+		text += r.failures.String()
+	}
+	if text == "" {
+		return nil
+	}
 	go func() {
-		io.WriteString(env.stderr, answer.Err+r.log.Failures())
-		if stored {
-			io.WriteString(env.stderr, r.failures.String())
-		}
+		io.WriteString(env.stderr, text)
 		wrote <- nil
 	}()
 	select {

@@ -94,18 +94,6 @@ func completeAgent(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// agentArgument returns the agent that the first argument names.
-func agentArgument(command string, args []string) (*hook.Agent, error) {
-	if len(args) == 0 {
-		return nil, usagef("%s: got no agent, want one of %s", command, strings.Join(agentNames(), ", "))
-	}
-	agent := hook.AgentOf(args[0])
-	if agent == nil {
-		return nil, unknownAgent(command, args[0])
-	}
-	return agent, nil
-}
-
 // machine returns where the agents of this machine have their settings.
 func (env Env) machine() *install.Machine {
 	return &install.Machine{Dir: env.dir, Root: managedRoot, Getenv: env.getenv}

@@ -56,8 +56,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 	cmd, err := p.execute(ctx, args)
 	defer p.env.stores.close()
 	defer p.env.processes.Close()
-	isHook := (cmd == "hook" || p.res.hook != nil) && !managesHooks(args)
-	if err != nil && isHook {
+	isHook := err != nil && (cmd == "hook" || p.res.hook != nil) && !managesHooks(args)
+	if isHook {
 		err = refuseHook(ctx, p.env, &p.res, args, err)
 	}
 	p.res.addError(err)
