@@ -2,12 +2,6 @@ package shell
 
 import "strings"
 
-// clauses are the words that open a clause, or that the parser reads recursively.
-var clauses = []string{
-	"if", "elif", "while", "until", "for", "select", "case", "do", "time", "coproc", "eval",
-	"sudo", "xargs", "!",
-}
-
 // checkBounds returns "", or the reason for which the parser must not see a text. It runs before
 // the parser, because the parser's stack grows with the text. It counts brackets without regard
 // to quotes, and therefore each kind apart, and also how many a text may open in all.
@@ -20,11 +14,8 @@ func checkBounds(text string) string {
 	}
 	var n depthCount
 	start := 0 // the current word begins here
-	for i := 0; i <= len(text); i++ {
-		b := byte(' ')
-		if i < len(text) {
-			b = text[i]
-		}
+	for i := range len(text) {
+		b := text[i]
 		if b >= 'a' && b <= 'z' || b == '-' { // it ends and opens nothing
 			continue
 		}
@@ -33,9 +24,7 @@ func checkBounds(text string) string {
 			n.documents++
 		}
 		if isBreak(b) {
-			if word := text[start:i]; word != "" {
-				n.chained = countClause(word, n.chained, &n.opened)
-			}
+			n.countWord(text[start:i])
 			if isSeparator(b) {
 				n.chained = 0
 			}
@@ -45,12 +34,15 @@ func checkBounds(text string) string {
 			return "depth"
 		}
 	}
+	if n.countWord(text[start:]); n.isTooDeep() {
+		return "depth"
+	}
 	return ""
 }
 
 // A depthCount counts what makes the parser's stack grow.
 type depthCount struct {
-	open      [3]int // brackets that are open, by their kind: case patterns close ")" without "("
+	open      [4]int // brackets that are open, by their kind: case patterns close ")" without "("
 	opened    int    // brackets and clauses that were opened in all
 	chained   int    // words in sequence that open a clause
 	documents int    // here-documents
@@ -58,29 +50,30 @@ type depthCount struct {
 
 // count counts a byte that opens or closes a bracket.
 func (n *depthCount) count(b byte) {
-	switch i := strings.IndexByte("({[)}]`", b); i {
-	case -1:
-	case 0, 1, 2:
-		n.open[i], n.opened = n.open[i]+1, n.opened+1
-	case 3, 4, 5:
-		n.open[i-3] = max(n.open[i-3]-1, 0)
-	default:
+	switch kind := b >> 5 & 3; b { // 1 for round ones, 2 for square ones, 3 for braces
+	case '(', '{', '[':
+		n.open[kind], n.opened = n.open[kind]+1, n.opened+1
+	case ')', '}', ']':
+		n.open[kind] = max(n.open[kind]-1, 0)
+	case '`':
 		n.opened++ // it opens or closes
 	}
 }
 
 func (n *depthCount) isTooDeep() bool {
-	open := max(n.open[0], n.open[1], n.open[2])
+	open := max(n.open[1], n.open[2], n.open[3])
 	return open > maxOpen || n.opened > maxOpened || n.chained > maxOpen || n.documents > maxOpen
 }
 
-// countClause counts a word that opens a clause. It returns the number of such words in sequence.
-func countClause(word string, chained int, opened *int) int {
-	if !isOneOf(word, clauses) {
-		return 0
+// countWord counts a word if it opens a clause, or if the parser reads it recursively.
+func (n *depthCount) countWord(word string) {
+	switch word {
+	case "":
+	case "if", "elif", "while", "until", "for", "select", "case", "do", "time", "coproc", "eval", "sudo", "xargs", "!":
+		n.opened, n.chained = n.opened+1, n.chained+1
+	default:
+		n.chained = 0
 	}
-	*opened++
-	return chained + 1
 }
 
 // isSeparator reports whether a byte ends a command.

@@ -15,7 +15,7 @@ var (
 	// pythonAttributes are attributes that do.
 	pythonAttributes = " modules mro "
 	// pythonHidden are beginnings of attributes that lead to the insides of the interpreter.
-	pythonHidden = " _ gi_ cr_ ag_ tb_ f_ co_ func_ im_ "
+	pythonHidden = []string{"_", "gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_", "im_"}
 )
 
 // pythonModules are the modules that a text may use, with the names of each between spaces; "*" are all. Few
@@ -229,12 +229,7 @@ func (c *codeReader) readImport(i int) int {
 func (c *codeReader) isAllowed(i int) bool {
 	name := c.list[i].text
 	if c.at(i-1).kind == '.' {
-		for start := range strings.FieldsSeq(pythonHidden) {
-			if strings.HasPrefix(name, start) {
-				return false
-			}
-		}
-		return !hasName(pythonAttributes, name)
+		return !hasStart(name, pythonHidden...) && !hasName(pythonAttributes, name)
 	}
 	switch {
 	case strings.HasPrefix(name, "__"), hasName(pythonDenied, name):

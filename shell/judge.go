@@ -256,8 +256,8 @@ func (w word) isOperand() bool { return w.known && !w.mayFlag() }
 // isDangerous reports whether a word is in a list. Many programs accept the start of a long flag. "-B*"
 // in a list is a flag whose value may be attached.
 func isDangerous(text, list string) bool {
-	if text == "" || hasName(list, text) || len(text) > 1 && strings.Contains(list, " "+text[:2]+"* ") {
-		return text != ""
+	if hasName(list, text) || len(text) > 1 && text[0] == '-' && strings.Contains(list, " "+text[:2]+"* ") {
+		return true
 	}
 	return len(text) > 3 && strings.HasPrefix(text, "--") && strings.Contains(list, " "+text)
 }

@@ -16,7 +16,6 @@ type reader struct {
 	*shared
 	script  *Script
 	text    string
-	variant syntax.LangVariant
 	file    *syntax.File
 	level   int  // number of texts around this one
 	certain bool // control flow may reach the current place
@@ -41,6 +40,7 @@ type reader struct {
 
 // shared is the part of a reader that nested texts have in common.
 type shared struct {
+	parser       *syntax.Parser
 	words        int // the number of words with braces
 	parts        int // the number of their parts
 	followed     int // words of all commands, also behind wrappers
@@ -57,13 +57,12 @@ type shared struct {
 	fails        bool            // the text itself decides that some command fails
 	anyValue     bool            // variables may have any value
 	funcs        []*function
-	uncalled     map[string][]int           // the functions that no command calls yet, by name: indexes of funcs
-	reached      []int                      // the turns of the functions to visit: rounds times maxBytes, and the index
-	turn         int                        // the last turn
-	visited      map[syntax.Node]bool       // the expansions and functions, and whether as certain ones
-	fixed        map[*syntax.BinaryCmd]bool // the results of isFixed
-	traps        [2]int                     // of the calls, those of the trap at the text's end
-	trapped      bool                       // there is a trap
+	uncalled     map[string][]int     // the functions that no command calls yet, by name: indexes of funcs
+	reached      []int                // the turns of the functions to visit: rounds times maxBytes, and the index
+	turn         int                  // the last turn
+	visited      map[syntax.Node]bool // the expansions and functions, and whether as certain ones
+	traps        [2]int               // of the calls, those of the trap at the text's end
+	trapped      bool                 // there is a trap
 	options      Options
 	folder       string                // the folder at the current place, or unknownFolder
 	moves        bool                  // some function may change it
@@ -135,9 +134,9 @@ func (r *reader) fail(reason string) {
 }
 
 // readText parses the text and visits it. It returns "" or why the text was not understood.
-func (r *reader) readText(o Options) string {
+func (r *reader) readText(o Options, parser *syntax.Parser) string {
 	r.shared = &shared{
-		options: o, folder: path.Clean(o.Folder), at: source{text: r.text},
+		parser: parser, options: o, folder: o.Folder, at: source{text: r.text},
 		writtenAt: math.MaxInt, mostFollowed: maxFollowed + moreFollowed*len(r.text),
 	}
 	if !r.parse() {
@@ -163,7 +162,7 @@ func (r *reader) readText(o Options) string {
 
 // parse parses the text of the reader.
 func (r *reader) parse() bool {
-	file, err := syntax.NewParser(syntax.Variant(r.variant)).Parse(strings.NewReader(r.text), "")
+	file, err := r.parser.Parse(strings.NewReader(r.text), "")
 	if err != nil {
 		if wrong, ok := errors.AsType[syntax.ParseError](err); ok && r.level == 0 {
 			r.failedAt = min(int(wrong.Pos.Offset()), len(r.text))
@@ -196,7 +195,7 @@ func (r *reader) nested(text word, via string, wrappers []string, certain bool) 
 	}
 	r.inner += len(text.text)
 	in := &reader{
-		shared: r.shared, script: r.script, text: text.text, variant: r.variant, level: r.level + 1,
+		shared: r.shared, script: r.script, text: text.text, level: r.level + 1,
 		certain: certain, scope: r.scope + 1, base: r.scope + 1, via: via, place: r.place, wrapped: wrappers, shell: reads,
 	}
 	if !in.parse() {
@@ -270,13 +269,13 @@ func (r *reader) statement(s *syntax.Stmt) {
 	r.script.Nodes++
 	outer, program := r.at, r.program
 	r.at, r.program = source{r.source(s), r.offset(s)}, ""
-	defer func() { r.at, r.program = outer, program }()
 	r.fails = r.fails || s.Negated
 	if s.Background || s.Coprocess || s.Disown {
 		r.conditional(func() { r.command(s) })
-		return
+	} else {
+		r.command(s)
 	}
-	r.command(s)
+	r.at, r.program = outer, program
 }
 
 // command visits the command of a statement, with its redirections.
@@ -395,22 +394,17 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 		r.statement(c.X)
 	}
 	start := r.folder
-	defer func() {
-		if r.folder != start {
-			r.folder = unknownFolder // the last cd may not have happened
-		}
-	}()
-	for i, c := range slices.Backward(all) {
-		before := r.certain
+	fixed, left := false, c.X // whether the text alone may decide about what stands in front
+	for i := len(all) - 1; i >= 0 && r.reason == ""; i-- {
+		c, before := all[i], r.certain
+		fixed, left = fixed || !isPipe(c) && r.isFixed(left), c.Y
 		r.first = nil
 		switch {
-		case r.reason != "":
-			return
 		case isPipe(c):
 			if r.substitute("pipe", []*syntax.Stmt{c.Y}) && i == 0 {
 				r.folder = unknownFolder // zsh and ksh run the last one themselves
 			}
-		case r.isFixed(c.X):
+		case fixed:
 			r.certain = false
 			r.statement(c.Y) // an exit here may always happen
 		case c.Op == syntax.AndStmt: // what follows runs only behind this
@@ -421,6 +415,9 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 			r.conditional(func() { r.statement(c.Y) })
 		}
 		r.certain = before
+	}
+	if r.folder != start {
+		r.folder = unknownFolder // the last cd may not have happened
 	}
 }
 
@@ -452,13 +449,8 @@ func (r *reader) isFixed(s *syntax.Stmt) bool {
 	case *syntax.TestClause:
 		u, ok := c.X.(*syntax.UnaryTest)
 		return !ok || u.Op < syntax.TsExists || u.Op > syntax.TsModif
-	case *syntax.BinaryCmd: // a list leans to the left, so each level would ask again for all before it
-		fixed, ok := r.fixed[c]
-		if !ok {
-			fixed = r.isFixed(c.Y) || r.isFixed(c.X)
-			put(&r.fixed, c, fixed)
-		}
-		return fixed
+	case *syntax.BinaryCmd:
+		return r.isFixed(c.Y) || r.isFixed(c.X)
 	}
 	return true
 }
@@ -681,7 +673,7 @@ func (r *reader) readFunctions() {
 		if r.moves || r.moved {
 			in.folder = unknownFolder
 		} else {
-			in.folder = path.Clean(r.options.Folder)
+			in.folder = r.options.Folder
 		}
 		in.via, in.scope = "func", in.scope+1
 		in.statement(f.decl.Body)

@@ -22,13 +22,13 @@ const unknownFolder = "?"
 // readFile reads a file that the text runs. name is as the text writes it.
 func (r *reader) readFile(name string) (text, full string, ok bool) {
 	full = name
-	if r.elsewhere || !path.IsAbs(name) && r.folder == unknownFolder || climbs(name, r.moved) {
+	if r.options.Read == nil || r.elsewhere || !path.IsAbs(name) && r.folder == unknownFolder || climbs(name, r.moved) {
 		return "", "", false
 	}
 	if !path.IsAbs(name) {
 		full = path.Join(r.folder, name)
 	}
-	if r.options.Read == nil || name == "" || slices.Contains(r.stack, full) || len(r.stack) >= maxDepth {
+	if name == "" || slices.Contains(r.stack, full) || len(r.stack) >= maxDepth {
 		return "", full, slices.Contains(r.stack, full) // a cycle runs nothing new
 	}
 	file, known := r.files[full]
@@ -406,7 +406,7 @@ func fetchesPackage(argv []word) bool {
 
 // fetchesProgram reports whether a command fetches a program that the project may not have, to run or to install it.
 func fetchesProgram(argv []word) bool {
-	if len(argv) < 2 || !argv[1].known {
+	if len(argv) < 2 || !argv[1].known || !hasName(" go uv cargo dotnet ", argv[0].text) {
 		return false
 	}
 	command := argv[0].text + "_" + argv[1].text
@@ -473,7 +473,10 @@ func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
 }
 
 // toolRunners run a tool of the project, or one that they fetch under this name.
-const toolRunners = " npx bunx uvx npm_exec npm_x bun_x pnpm_dlx yarn_dlx pipx_run "
+const toolRunners = " npx bunx uvx "
+
+// toolCommands do with their first word behind "_".
+const toolCommands = " npm_exec npm_x bun_x pnpm_dlx yarn_dlx pipx_run "
 
 // ownTool returns the words of a tool of the project with its name for its path, or nil: whoever trusts the tool
 // trusts .venv/bin/pytest, node_modules/.bin/jest and npx jest.
@@ -482,9 +485,10 @@ func (r *reader) ownTool(argv []word) []word {
 	at := 0 // the words in front of the tool
 	switch {
 	case !argv[0].known:
-	case strings.Contains(toolRunners, " "+first+" "):
+		return nil
+	case hasName(toolRunners, first):
 		at = 1
-	case len(argv) > 1 && argv[1].known && strings.Contains(toolRunners, " "+first+"_"+argv[1].text+" "):
+	case len(argv) > 1 && argv[1].known && hasName(toolCommands, first+"_"+argv[1].text):
 		at = 2
 	}
 	if at > 0 {
@@ -496,8 +500,9 @@ func (r *reader) ownTool(argv []word) []word {
 		}
 		return nil
 	}
-	if folder := path.Dir(first); argv[0].known && isOneOf(path.Base(folder), []string{"bin", ".bin"}) && r.ownPath(word{text: folder, known: true}) != "" {
-		return append([]word{{text: path.Base(first), known: true}}, argv[1:]...)
+	folder, name := path.Split(first)
+	if strings.HasSuffix(folder, "bin/") && isOneOf(path.Base(folder), []string{"bin", ".bin"}) && r.ownPath(word{text: folder, known: true}) != "" {
+		return append([]word{{text: name, known: true}}, argv[1:]...)
 	}
 	return nil
 }
@@ -627,10 +632,7 @@ func (r *reader) ownFile(name string) string {
 	if hasName(consoles, path.Base(name)) || r.elsewhere || r.folder == unknownFolder || climbs(name, r.moved) {
 		return ""
 	}
-	full, root := path.Clean(name), path.Clean(r.options.Folder)
-	if !path.IsAbs(full) {
-		full = path.Join(r.folder, full)
-	}
+	full, root := r.fullPath(name), r.options.Folder
 	if strings.HasPrefix(full, root+"/") || root == "." && !path.IsAbs(full) && full != ".." && !strings.HasPrefix(full, "../") {
 		return full
 	}

@@ -50,9 +50,9 @@ type Command struct {
 	Via string
 	*origin
 
-	many     uint64 // the first 64 words that may become any number of words, as bits
-	operands uint64 // those that are decided at run time, and certainly no flags
-	globs    map[int]string
+	many     uint64   // the first 64 words that may become any number of words, as bits
+	operands uint64   // those that are decided at run time, and certainly no flags
+	globs    []string // what Glob returns, or nil
 }
 
 // An origin is what the commands have in common that run through one command of the source.
@@ -108,7 +108,7 @@ func (c *Command) AppendKey(key []byte) []byte {
 	}
 	for i, w := range c.Argv {
 		if w == nil {
-			add(c.globs[i])
+			add(c.Glob(i))
 		}
 	}
 	for _, g := range c.Globs {
@@ -136,9 +136,9 @@ func (c *Command) Split() (flags, args []*string) {
 // An invocation is a program that may run, with its words.
 type invocation struct {
 	argv        []word // the program first
-	certain     bool   // control flow may reach it, and no shell reads it in another way
 	at          source // the command that runs it
 	name, plain string // the program's base name, as it is and as plainName writes it
+	certain     bool   // control flow may reach it, and no shell reads it in another way
 	unlisted    bool   // it has no row
 	followed    bool   // it is a script, which has been read
 	trusted     bool   // the operator trusts it
@@ -159,7 +159,12 @@ func (c *Command) IsWord(i int) bool { return i < 64 && c.many>>i&1 == 0 }
 
 // Glob returns a glob that word i certainly matches, if it is decided at run time, or "". The shell makes names of files of it,
 // unless it begins with "$": then the word has a variable or a substitution.
-func (c *Command) Glob(i int) string { return c.globs[i] }
+func (c *Command) Glob(i int) string {
+	if i < len(c.globs) {
+		return c.globs[i]
+	}
+	return ""
+}
 
 // Limits of a text.
 const (
@@ -210,16 +215,18 @@ func ParseWith(text string, o Options) (s *Script) {
 	if reason := checkBounds(text); reason != "" {
 		return refused(source{text: text}, reason)
 	}
-	room := min(len(text), 1<<10) / 16 // as ordinary lines need
-	s = &Script{OK: true, calls: make([]invocation, 0, 1+room), Commands: make([]Command, 0, 1+room/2)}
-	r := &reader{script: s, text: text, variant: syntax.LangBash, certain: true, shell: dialect}
-	if dialect == "zsh" && !parses(text, syntax.LangBash) {
+	room := 1 + min(len(text), 1<<10)/32 // as ordinary lines need
+	o.Folder = path.Clean(o.Folder)
+	s = &Script{OK: true, calls: make([]invocation, 0, room+room/2), Commands: make([]Command, 0, room)}
+	r := &reader{script: s, text: text, certain: true, shell: dialect}
+	parser := syntax.NewParser()
+	if dialect == "zsh" && !parses(parser, text) {
 		// The parser's zsh is incomplete, so such a text counts as unknown.
 		s.wild = true
 		s.Unknowns = []unknown{source{text: text}.unknown("", "zsh alone reads this text", "")}
-		r.variant = syntax.LangZsh
+		parser = syntax.NewParser(syntax.Variant(syntax.LangZsh))
 	}
-	if reason := r.readText(o); reason != "" {
+	if reason := r.readText(o, parser); reason != "" {
 		return refused(source{text[r.failedAt:], r.failedAt}, reason)
 	}
 	s.addUnknowns()
@@ -267,9 +274,9 @@ func refused(at source, reason string) *Script {
 	return &Script{Reason: reason, Unknown: true, wild: true, Unknowns: []unknown{at.unknown("", "%", reason)}}
 }
 
-// parses reports whether the parser accepts text.
-func parses(text string, variant syntax.LangVariant) bool {
-	_, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(text), "")
+// parses reports whether a parser accepts text.
+func parses(parser *syntax.Parser, text string) bool {
+	_, err := parser.Parse(strings.NewReader(text), "")
 	return err == nil
 }
 

@@ -231,13 +231,13 @@ func (r *reader) step(j *job) (next *job) {
 		}
 	}
 	if isScript(first) {
-		if r.built[r.fullPath(first)] {
+		if len(r.built) > 0 && r.built[r.fullPath(first)] {
 			r.script.calls[at].trusted, r.script.calls[at].mentions = true, true
 			r.ran = append(r.ran, first)
 			r.recordJob(j)
 			return nil
 		}
-		if tool := r.ownTool(j.argv); tool != nil && ok && row.kind == interprets && r.trustsPython() && judgeCode(r, name, j.argv[1:]) {
+		if ok && row.kind == interprets && r.ownTool(j.argv) != nil && r.trustsPython() && judgeCode(r, name, j.argv[1:]) {
 			r.usesTrusted, r.runsTrusted = true, true
 			r.recordJob(j)
 			return nil
@@ -342,7 +342,10 @@ func (r *reader) record(argv []word, c Command) {
 			c.operands |= 1 << i
 		}
 		if glob := w.glob(); glob != "" {
-			put(&c.globs, i, glob)
+			if c.globs == nil {
+				c.globs = make([]string, len(argv))
+			}
+			c.globs[i] = glob
 		}
 	}
 	r.script.Nodes += len(argv)

@@ -69,8 +69,7 @@ func (r *reader) setWild() {
 		u.reason = cmp.Or(kindReasons[r.kind], hiddenCommand)
 	}
 	r.script.wild = true
-	list := r.script.Unknowns
-	if len(list) == 0 || list[len(list)-1] != u {
+	if list := r.script.Unknowns; len(list) == 0 || list[len(list)-1] != u {
 		r.script.Unknowns = append(list, u)
 	}
 }

@@ -283,14 +283,16 @@ var poison = []string{
 }
 
 // runnerSettings begin the names of variables that tell a runner what it reads, runs or fetches.
-const runnerSettings = "GOPROXY GOENV GOWORK GOTOOLCHAIN GOSUMDB CARGO_BUILD_ CARGO_HOME RUSTUP_ npm_config_ NPM_CONFIG_ YARN_ PIP_ UV_ POETRY_ PYTEST_ COVERAGE_ DOTNET_STARTUP " +
-	"CORECLR_ MAVEN_ M2_HOME GRADLE_ SBT_OPTS BUNDLE_ GEM_ RUBYLIB SPEC_OPTS RAKEOPT COMPOSER PHP_INI PHPRC JUST_ COMPOSE_FILE DOCKER_HOST TF_CLI_ CMAKE_ CONFIG_SHELL " +
-	"CONFIG_SITE TS_NODE_ TOX_ NOXFILE PRE_COMMIT_ FLASK_APP"
+var runnerSettings = []string{
+	"GOPROXY", "GOENV", "GOWORK", "GOTOOLCHAIN", "GOSUMDB", "CARGO_BUILD_", "CARGO_HOME", "RUSTUP_", "npm_config_", "NPM_CONFIG_", "YARN_", "PIP_", "UV_", "POETRY_",
+	"PYTEST_", "COVERAGE_", "DOTNET_STARTUP", "CORECLR_", "MAVEN_", "M2_HOME", "GRADLE_", "SBT_OPTS", "BUNDLE_", "GEM_", "RUBYLIB", "SPEC_OPTS", "RAKEOPT", "COMPOSER",
+	"PHP_INI", "PHPRC", "JUST_", "COMPOSE_FILE", "DOCKER_HOST", "TF_CLI_", "CMAKE_", "CONFIG_SHELL", "CONFIG_SITE", "TS_NODE_", "TOX_", "NOXFILE", "PRE_COMMIT_", "FLASK_APP",
+}
 
 // isRunnerSetting reports whether a variable tells a runner to use what is not the project's.
 func isRunnerSetting(r *reader, name string, value word) bool {
-	isOwn := value.known && (value.text == "" || isPlain(value.text) && r.ownPath(value) != "")
-	return !isOwn && !strings.Contains(name, "CACHE") && hasStart(name, strings.Fields(runnerSettings)...)
+	return hasStart(name, runnerSettings...) && !strings.Contains(name, "CACHE") &&
+		!(value.known && (value.text == "" || isPlain(value.text) && r.ownPath(value) != ""))
 }
 
 // isPoison reports whether a variable changes which programs run.

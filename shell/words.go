@@ -89,12 +89,6 @@ func (r *reader) expand(list []*syntax.Word) []word {
 	words := make([]word, 0, len(list))
 	for _, w := range list {
 		r.script.Nodes++
-		if len(w.Parts) == 1 {
-			if lit, ok := w.Parts[0].(*syntax.Lit); ok && isPlain(lit.Value) {
-				words = append(words, word{text: lit.Value, known: true})
-				continue
-			}
-		}
 		split := *w // words with empty parts have no position, so w must stay as it is
 		if r.manner >= asBusybox || !syntax.SplitBraces(&split) {
 			words = append(words, r.word(w))
@@ -172,6 +166,11 @@ func flatten(parts []syntax.WordPart) [][]syntax.WordPart {
 
 // word evaluates one word without braces.
 func (r *reader) word(w *syntax.Word) word {
+	if len(w.Parts) == 1 {
+		if lit, ok := w.Parts[0].(*syntax.Lit); ok && isPlain(lit.Value) {
+			return word{text: lit.Value, known: true}
+		}
+	}
 	out := wordBuilder{word: word{known: true}}
 	for i, p := range w.Parts {
 		if lit, ok := p.(*syntax.Lit); ok {
