@@ -132,18 +132,28 @@ func (d *DB) find(ctx context.Context, id fragments.Hash) (text, kind string, ok
 }
 
 // Find implements fragments.Store.
-func (d *DB) Find(ctx context.Context, digits string, limit int) (ids []fragments.Hash, err error) {
+func (d *DB) Find(ctx context.Context, digits string, limit int) ([]fragments.Hash, error) {
+	column := func(id fragments.Hash) any { return id[:] }
+	return d.findIDs(ctx, digits, limit, `SELECT id FROM starhost_content WHERE id >= $1 AND id <= $2 ORDER BY id LIMIT $3`, column, scanID)
+}
+
+// findIDs returns the ids with some first digits that a query finds: from $1 to $2, at most $3. column and scan
+// convert an id to a value of the column and back.
+func (d *DB) findIDs(
+	ctx context.Context, digits string, limit int, query string, column func(fragments.Hash) any, scan func([]byte) fragments.Hash,
+) (ids []fragments.Hash, err error) {
 	first, err := padHash(digits, "0")
 	if err != nil {
 		return nil, err
 	}
 	last, _ := padHash(digits, "f") // as valid as the first
 	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
-		found, err := texts(ctx, db, `SELECT id FROM starhost_content WHERE id >= $1 AND id <= $2 ORDER BY id LIMIT $3`,
-			first[:], last[:], int64(limit))
-		ids = make([]fragments.Hash, len(found))
-		for i, id := range found {
-			copy(ids[i][:], id)
+		found, err := texts(ctx, db, query, column(first), column(last), int64(limit))
+		ids = nil
+		for _, text := range found {
+			if id := scan([]byte(text)); !id.IsZero() {
+				ids = append(ids, id)
+			}
 		}
 		return err
 	})

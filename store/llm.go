@@ -145,25 +145,10 @@ func (l *LLM) Get(ctx context.Context, id fragments.Hash) (text string, ok bool,
 }
 
 // Find implements fragments.Store. It finds attachments, too.
-func (l *LLM) Find(ctx context.Context, digits string, limit int) (ids []fragments.Hash, err error) {
-	first, err := padHash(digits, "0")
-	if err != nil {
-		return nil, err
-	}
-	last, _ := padHash(digits, "f") // as valid as the first
-	err = l.db.read(ctx, func(ctx context.Context, db *sql.DB) error {
-		found, err := texts(ctx, db, `SELECT hash FROM fragments WHERE hash >= $1 AND hash <= $2
-UNION SELECT id FROM attachments WHERE id >= $1 AND id <= $2 ORDER BY 1 LIMIT $3`,
-			first.String(), last.String(), int64(limit))
-		ids = nil
-		for _, text := range found {
-			if id, err := fragments.ParseHash(text); err == nil {
-				ids = append(ids, id)
-			}
-		}
-		return err
-	})
-	return ids, err
+func (l *LLM) Find(ctx context.Context, digits string, limit int) ([]fragments.Hash, error) {
+	column := func(id fragments.Hash) any { return id.String() }
+	return l.db.findIDs(ctx, digits, limit, `SELECT hash FROM fragments WHERE hash >= $1 AND hash <= $2
+UNION SELECT id FROM attachments WHERE id >= $1 AND id <= $2 ORDER BY 1 LIMIT $3`, column, scanDigits)
 }
 
 // SetAlias implements fragments.Store.
