@@ -144,6 +144,10 @@ func TestWritePage(t *testing.T) {
 			t.Errorf("a part of the goals: got %v", part)
 		}
 	}
+	t.Chdir(t.TempDir())
+	if err := measure(goals, true, "", "", io.Discard); err == nil || !strings.Contains(err.Error(), "cd bench") {
+		t.Errorf("another folder: got %v", err)
+	}
 	if err := writePage(file, rows); err == nil || !strings.Contains(err.Error(), "got no marks") {
 		t.Errorf("a page without marks: got %v", err)
 	}

@@ -65,6 +65,9 @@ func measure(chosen []goal, quick bool, page, profile string, out io.Writer) err
 	}
 	defer pprof.StopCPUProfile() // does nothing without a profile
 	err := catch(func() {
+		if _, err := os.Stat("../bench/go.mod"); err != nil {
+			try(errors.New("this is not the folder bench, whose programs it builds: cd bench, and go run ."))
+		}
 		if page != "" { // read before minutes of work
 			_, _, err := readPage(page)
 			try(err)
