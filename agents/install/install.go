@@ -246,7 +246,11 @@ func (m *Machine) Uninstall(agent *hook.Agent, main *File, line *hook.Settings) 
 			changes = append(changes, c)
 		}
 	}
-	return r, m.apply(r, changes)
+	err := m.apply(r, changes)
+	if info, _ := os.Lstat(main.Root); line.Managed && info != nil && info.IsDir() {
+		_ = os.Remove(main.Root) // it is the agent's, and goes if it is empty now
+	}
+	return r, err
 }
 
 // apply makes the changes, and adds them to the result.
