@@ -197,8 +197,10 @@ func (f *evalFlags) check(format string) error {
 		return usagef("got --record and --replay, want one of them")
 	case f.record != "" && !f.wantsPrompt() && (f.expr != "" || !f.callGiven && !f.fireGiven || f.addsToPrompt()):
 		return usagef("--record: got nothing that a case can ask, want -p, -t, -i, --call or --fire beside it, and parts of a prompt only with a prompt")
-	case f.record != "" && (f.expr != "" || !strings.HasSuffix(f.record, ".txtar")):
-		return usagef("--record: got %s, want the FILE.txtar of a golden case, which has no expression", cmp.Or(f.expr, f.record))
+	case f.record != "" && f.expr != "":
+		return usagef("--record: got -e beside it, want none: a golden case has no expression")
+	case f.record != "" && !strings.HasSuffix(f.record, ".txtar"):
+		return usagef("--record: got %s, want a name that ends with .txtar, as of each golden case", f.record)
 	case f.replay != "" && f.requestFlags.wantsTurn():
 		return usagef("--replay: got a question beside it, want none: FILE has the question")
 	case f.session != "" && (f.record != "" || f.replay != "" || f.watch):

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -114,14 +115,29 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // runInScript runs starhost in the test's own process, which takes a fifth of a process's CPU, with
 // the folder and the variables of the script.
 func runInScript(ts *testscript.TestScript, args []string) int {
+	var mu sync.RWMutex
+	over := false // a hook that was late may go on, and finds no variables then, while the script sets some
+	defer func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+	}()
+	getenv := func(name string) string {
+		mu.RLock()
+		defer mu.RUnlock()
+		if over {
+			return ""
+		}
+		return ts.Getenv(name)
+	}
 	lookup := func(name string) (string, bool) {
-		v := ts.Getenv(name)
+		v := getenv(name)
 		return v, v != ""
 	}
 	input := ts.Value(inputKey{}).(*scriptInput)
 	p := &program{env: Env{
 		stdin: strings.NewReader(input.take()), stdout: ts.Stdout(), stderr: ts.Stderr(),
-		getenv: withHome(ts.Getenv, userHome), lookupEnv: lookup, managed: ts.Getenv("TEST_MANAGED_CONFIG"),
+		getenv: withHome(getenv, userHome), lookupEnv: lookup, managed: ts.Getenv("TEST_MANAGED_CONFIG"),
 		deadline: hook.Deadline,
 	}}
 	return p.run(context.Background(), append([]string{"-C", ts.MkAbs(".")}, args...))

@@ -71,7 +71,8 @@ packs lists them. Nothing that exists is overwritten.`,
 			return newGuard(p.env, &p.res, append(args, "guard")[0], packs)
 		},
 	}
-	guardCmd.Flags().StringSliceVar(&packs, "packs", guard.PackNames, "`PACKS` of rules, between commas; starhost docs packs lists them")
+	guardCmd.Flags().StringSliceVar(&packs, "packs", guard.PackNames, "`PACKS` of rules, between commas: "+strings.Join(guard.PackNames, ", "))
+	guardCmd.Flags().Lookup("packs").DefValue = "all"
 	return family(&cobra.Command{
 		Use:   "new",
 		Short: "Begin a plugin, or a guard without code",
@@ -82,6 +83,9 @@ packs lists them. Nothing that exists is overwritten.`,
 
 // newGuard writes the guard of rules into a folder, with some packs.
 func newGuard(env Env, res *Result, dir string, packs []string) error {
+	if len(packs) == 0 {
+		packs = []string{""} // which is none
+	}
 	for i, name := range packs {
 		if err := checkChoice("--packs", name, guard.PackNames, &packs[i]); err != nil {
 			return err

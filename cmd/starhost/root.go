@@ -212,7 +212,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		f := invalid.GetFlag()
 		msg = flagName(f.Name) + ": got " + quote(invalid.GetValue()) + ", want " + valueKinds[f.Value.Type()]
 	case errors.As(err, &missing):
-		msg = flagName(missing.GetSpecifiedName()) + ": got nothing, want a value"
+		_, usage := pflag.UnquoteUsage(missing.GetFlag())
+		msg = flagName(missing.GetSpecifiedName()) + ": got nothing, want a value (" + usage + ")"
 	case errors.Is(err, pflag.ErrHelp):
 		return err
 	}
