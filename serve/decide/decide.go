@@ -67,7 +67,7 @@ type Server struct {
 
 // NewServer returns a server without sessions.
 func NewServer(o Options) *Server {
-	o.Deadline = cmp.Or(o.Deadline, hook.Deadline)
+	o.Deadline = cmp.Or(max(o.Deadline, 0), hook.Deadline)
 	s := &Server{Options: o, running: make(chan struct{}, maxRunning)}
 	s.memory = hook.NewMemory(s.report)
 	s.memory.Share(o.Shared, o.Deadline)
