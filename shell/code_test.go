@@ -99,6 +99,7 @@ func TestTrusted(t *testing.T) {
 		"go test ./kubectl/... -v": "no", "go env kubectl": "no", "go test kubectl": "maybe", "go test -exec x": "maybe", "npm --prefix x test": "no", "npm --prefix /x test": "maybe", "npm --prefix \"$x\" test": "maybe", "cd /tmp; npm --prefix x test": "maybe", "npm --prefix=../x test": "maybe", "npm --script-shell x test": "maybe", "npm test": "no",
 		"node a.js --x": "no", "node -e 'require(\"x\")'": "maybe", "node": "maybe", "pip install kubectl": "no", "uv add kubectl": "no", "go test ./... > a.go": "maybe",
 		"python3 x.py --a b": "no", "cd sub && python3 x.py": "no", "python3 /work/app/x.py": "no", "npm run build && node dist/x.js": "no", "echo a | python3 x.py": "no", "mkdir -p a; python3 x.py": "no",
+		"pytest /tmp/x.py": "maybe", "go run /tmp/x.go": "maybe", "pytest --plugin-x=/tmp/x.py": "maybe", "pytest /work/app/x.py": "no", "go run ./cmd/x /tmp/a.txt": "no",
 		"python3 /tmp/x.py": "maybe", "python3 ../x.py": "maybe", "cd sub && python3 ../x.py": "maybe", "cd /tmp && python3 x.py": "maybe", "cd \"$d\"; python3 x.py": "maybe", "python3 /work/apple/x.py": "maybe",
 		"curl -o x.py http://a; python3 x.py": "maybe", "cat > x.py <<E\na\nE\npython3 x.py": "maybe", "unzip x.zip && python3 x.py": "maybe", "git pull && python3 x.py": "maybe", "frob && node x.js": "maybe",
 		"cp /tmp/a.py x.py; python3 x.py": "maybe", "ln -sf /tmp/y x.py; python3 x.py": "maybe", "sed -i s/a/b/ x.py && python3 x.py": "maybe", "python3 *.py": "maybe", "python3 -i x.py": "maybe", "node -r ./a x.js": "maybe",

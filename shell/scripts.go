@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"path"
@@ -568,7 +569,8 @@ func (r *reader) arePlain(words []word, entry string) bool {
 	}
 	for i := 0; i < len(words); i++ {
 		used, ok := r.skipFlag(words[i:], program, own, plain)
-		if flag, _, _ := strings.Cut(words[i].text, "="); !ok && (hasName(unsafe, flag) || !isPlainArgument(words[i], row)) {
+		flag, value, _ := strings.Cut(words[i].text, "=")
+		if !ok && (hasName(unsafe, flag) || !isPlainArgument(words[i], row)) || isForeignCode(r, cmp.Or(value, words[i].text)) {
 			return false
 		}
 		i += used
@@ -593,6 +595,12 @@ func (r *reader) skipFlag(words []word, program, own, plain string) (used int, o
 		return 1, true
 	}
 	return 0, hasName(plain, flag) && !strings.ContainsAny(value, " \t\n;`$|&<>")
+}
+
+// isForeignCode reports whether a name is that of a file with code outside of the folder.
+func isForeignCode(r *reader, name string) bool {
+	const ends = " .py .js .cjs .mjs .jsx .ts .cts .mts .tsx .go .rs .rb .php .pl .lua .sh .cmake .gradle .mk .toml .ini .cfg "
+	return path.IsAbs(name) && hasName(ends, path.Ext(name)) && r.ownFile(name) == ""
 }
 
 // behindRunner returns the index of the program behind "uv run" and its like, or 0.
