@@ -379,8 +379,13 @@ func (c *command) allArgs(globs []string) answer {
 	if len(globs) == 0 || len(c.args) == 0 {
 		return no
 	}
-	all := yes
+	all, open := yes, 0
 	for _, w := range c.args {
+		if w == nil {
+			if open++; c.open[open-1] != "" && !strings.ContainsAny(c.open[open-1], "*?[$") {
+				w = &c.open[open-1] // "$(mktemp)", or a file below a home folder
+			}
+		}
 		switch {
 		case w == nil:
 			all = min(all, maybe)

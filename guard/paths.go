@@ -393,7 +393,7 @@ func (r *Rule) commandPaths(c *command, onlyWrites bool) answer {
 
 // opens reports whether the words of a command may be files that it opens, or that it writes.
 func (r *Rule) opens(c *command, onlyWrites bool) bool {
-	if sub, known := c.subWords(); known && len(sub) > 0 && *c.Name == "git" && sub[0] != nil && isOneOf(*sub[0], namesOnly) {
+	if sub, known := c.subWords(); known && len(sub) > 0 && *c.Name == "git" && sub[0] != nil && (isOneOf(*sub[0], namesOnly) || *sub[0] == "log" && hasFlag(c.Command, patches) == no) {
 		return false
 	}
 	if does(c.Name, "searches") && !onlyWrites {
@@ -403,6 +403,9 @@ func (r *Rule) opens(c *command, onlyWrites bool) bool {
 	}
 	return !does(c.Name, "opens none") && !(onlyWrites && does(c.Name, "reads", "mostly reads")) && !(r.Pack != "" && !onlyWrites && does(c.Name, "lists"))
 }
+
+// patches are flags of git log with which it shows what is in the files.
+var patches = []string{"p", "u", "patch", "patch-with-stat", "patch-with-raw", "U", "unified", "c", "cc", "dd", "m", "L", "W", "function-context", "diff-merges", "remerge-diff", "color-words", "word-diff", "word-diff-regex", "binary", "full-index"}
 
 // namesOnly are subcommands of git that show names, and no file.
 var namesOnly = []string{"branch", "check-ignore", "describe", "for-each-ref", "ls-files", "merge-base", "rev-parse", "status", "tag"}

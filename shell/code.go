@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"cmp"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -18,11 +20,25 @@ var (
 	pythonHidden = []string{"_", "gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_", "im_"}
 )
 
-// pythonModules are the modules that a text may use, with the names of each between spaces; "*" are all. Few
-// lines need the table, so that no start makes it.
+// pathDenied are attributes of a path of pathlib that change files, or that lead to another path.
+const pathDenied = " unlink rmdir rename touch mkdir chmod lchmod symlink_to hardlink_to open joinpath parent parents with_name with_stem with_suffix with_segments iterdir glob rglob walk absolute resolve expanduser home cwd readlink copy copy_into move move_into "
+
+// With a module that is no part of Python, no attribute may be in libraryDenied, or begin with to_ or write, but for
+// libraryTexts: these write, or run a text, a function or a method by its name.
+const (
+	libraryDenied = " agg aggregate apply applymap transform pipe eval query plot hist boxplot style dump dumps tofile save ctypes "
+	libraryTexts  = " to_string to_dict to_list to_numpy to_frame to_numeric to_datetime "
+	// viewers are functions that only show what a module has, whatever that is. pythonShown are attributes of all modules.
+	viewers     = " print str repr len dir hasattr "
+	pythonShown = " __version__ __file__ __name__ __doc__ "
+)
+
+// pythonModules are the modules that a text may use, with the names of each between spaces; "*" are all. Those behind
+// "+" are no part of Python: only for who trusts Python, because an import runs their code. Few lines need the table,
+// so that no start makes it.
 var pythonModules = sync.OnceValue(func() map[string]string {
 	return map[string]string{
-		"json": " load loads dumps JSONDecodeError ", "math": "*", "time": "*", "itertools": "*", "zlib": "*", "unicodedata": "*",
+		"json": " load loads dump dumps JSONDecodeError ", "math": "*", "time": "*", "itertools": "*", "zlib": "*", "unicodedata": "*",
 		"sys":      " stdin stdout stderr argv version version_info executable platform exit maxsize byteorder prefix base_prefix getsizeof getrecursionlimit float_info implementation ",
 		"os":       " getcwd listdir cpu_count sep linesep name path getpid stat ",
 		"os.path":  " exists isfile isdir islink join basename dirname abspath realpath relpath normpath expanduser getsize getmtime splitext ",
@@ -32,7 +48,10 @@ var pythonModules = sync.OnceValue(func() map[string]string {
 		"string": " ascii_letters ascii_lowercase ascii_uppercase digits punctuation ", "textwrap": " dedent fill indent wrap ", "base64": " b64encode b64decode urlsafe_b64encode urlsafe_b64decode ",
 		"hashlib": " md5 sha1 sha256 sha512 ", "decimal": " Decimal getcontext ", "fractions": " Fraction ",
 		"csv": " reader DictReader writer DictWriter ", "tomllib": " load loads ", "uuid": " uuid4 UUID ", "ast": " literal_eval parse dump unparse walk ", "struct": " pack unpack calcsize ", "html": " escape unescape ", "binascii": " hexlify unhexlify crc32 ", "glob": " glob iglob ", "urllib.parse": " quote unquote urlparse urlsplit urlencode urljoin parse_qs ", "importlib.metadata": " version ",
-		"difflib": " unified_diff ndiff get_close_matches SequenceMatcher ", "calendar": " monthrange month isleap ", "secrets": " token_hex token_urlsafe ", "pprint": " pprint pformat ",
+		"difflib": " unified_diff ndiff get_close_matches SequenceMatcher ", "calendar": " monthrange month isleap ", "secrets": " token_hex token_urlsafe ", "pprint": " pprint pformat ", "pathlib": " Path ",
+		"+nbformat": " read reads validate __version__ ", "+yaml": " safe_load safe_load_all ", "+toml": " load loads ", "+tomli": " load loads ",
+		"+pandas": " read_csv read_table read_json read_excel read_parquet crosstab concat merge DataFrame Series Index Categorical to_numeric to_datetime isna isnull notna notnull unique cut qcut date_range Timestamp Timedelta NA NaT __version__ ",
+		"+numpy":  " array arange linspace zeros ones mean median std var sum min max abs sqrt log log2 log10 log1p exp isnan unique percentile quantile where concatenate argsort argmax argmin sort round float32 float64 int32 int64 nan inf pi __version__ ",
 	}
 })
 
@@ -45,7 +64,7 @@ const (
 // isHarmlessNode reports whether a line of JavaScript only prints what it reads in files of JSON, in what node says
 // about itself, and in literals: names stand for them, and nothing but nodeCalls is called.
 func isHarmlessNode(text string) (files []string, ok bool) {
-	list, ok := codeTokens(text)
+	list, ok := codeTokens(text, false)
 	c, names := codeReader{list: list}, " true false null undefined "
 	for i := 0; ok && i < len(list); i++ {
 		switch t, behind := list[i], c.at(i+1); {
@@ -97,16 +116,33 @@ type token struct {
 	text string
 }
 
-// isHarmlessCode reports whether a one-line program certainly runs no other program and changes no file. A file
-// that is not named in the text makes it false.
-func isHarmlessCode(text string) (c codeReader, ok bool) {
-	tokens, ok := codeTokens(text)
-	c = codeReader{list: tokens, imported: map[string]bool{}}
+// depth returns by how much a token changes the number of open brackets.
+func (t token) depth() int {
+	switch t.kind {
+	case '(', '[', '{':
+		return 1
+	case ')', ']', '}':
+		return -1
+	}
+	return 0
+}
+
+// isHarmlessCode reports whether a one-line program certainly runs no other program, and changes no file but those
+// that it opens by their names. Whoever trusts Python lets it import modules of the project, and show what they have.
+func isHarmlessCode(text string, trusted bool) (c codeReader, ok bool) {
+	tokens, ok := codeTokens(text, true)
+	c = codeReader{list: tokens, trusted: trusted, imported: map[string]string{}}
 	if !ok || !c.readImports() {
 		return c, false
 	}
+	c.strict = c.strict || slices.ContainsFunc(c.list, func(t token) bool { return t.kind == 'a' && t.text == "type" })
 	for i, t := range c.list {
-		if t.kind == 'a' && !c.isAllowed(i) {
+		switch depth := t.depth(); {
+		case depth > 0:
+			c.open = append(c.open, i)
+		case depth < 0:
+			c.open = c.open[:max(0, len(c.open)-1)]
+		case t.kind == 'a' && !c.isAllowed(i), t.kind == '/' && slices.Contains(c.modules, "pathlib"):
 			return c, false
 		}
 	}
@@ -116,47 +152,17 @@ func isHarmlessCode(text string) (c codeReader, ok bool) {
 // A codeReader judges the tokens of a text.
 type codeReader struct {
 	list     []token
-	imported map[string]bool // modules that have a name in the text
-	modules  []string        // all modules, in the order of the text
-	reads    []*string       // files
+	trusted  bool
+	imported map[string]string // modules by their names in the text; ownModule for those that no table has
+	modules  []string          // those that a table has, in the order of the text
+	runsOwn  bool              // it imports modules that are no part of Python
+	strict   bool              // the viewers must have their meaning
+	open     []int             // the brackets around a token
+	files    targets
 }
 
-// showsModules reports whether a text only imports modules, and prints what they contain. That runs their code, as
-// a file of the project does: python3 -c "import a; print(a.__version__)".
-func showsModules(text string) bool {
-	list, ok := codeTokens(text)
-	c := codeReader{list: list}
-	for i := 0; ok && i < len(list); i++ {
-		switch t := list[i]; {
-		case t.kind == ';':
-		case t.text == "import" || t.text == "from":
-			for ; isOneOf(c.at(i+1).text, []string{"import", ".", ",", "as"}) || c.at(i+1).kind == 'a' && !isOneOf(c.at(i+1).text, []string{"print", "from"}) && (list[i].kind != 'a' || isOneOf(list[i].text, []string{"import", "from", "as"})); i++ {
-			}
-		case t.text == "print" && c.at(i+1).text == "(":
-			i, ok = c.showsArguments(i + 2)
-		default:
-			return false
-		}
-	}
-	return ok && len(list) > 0
-}
-
-// showsArguments reports whether the arguments of print, which begin at an index, are texts, names and questions
-// such as a.is_b(). It returns the index of their end.
-func (c *codeReader) showsArguments(i int) (end int, ok bool) {
-	for ok = true; ok && i < len(c.list) && c.list[i].text != ")"; i++ {
-		switch shown, name := c.list[i], c.at(i-1).text; {
-		case shown.text == "(":
-			ok = c.at(i+1).text == ")" && (strings.HasPrefix(name, "is_") || strings.HasPrefix(name, "get_"))
-			i++
-		case shown.kind == 'a':
-			ok = !strings.Contains(pythonDenied+"lambda for if while await yield print not in ", " "+shown.text+" ")
-		case shown.kind != '(' && shown.kind != ')':
-			ok = strings.IndexByte("0\"'.,", shown.kind) >= 0
-		}
-	}
-	return i, ok && i < len(c.list)
-}
+// ownModule stands for a module that no table has.
+const ownModule = "?"
 
 // at returns a token, or one of no kind.
 func (c *codeReader) at(i int) token {
@@ -170,110 +176,209 @@ func (c *codeReader) at(i int) token {
 func (c *codeReader) readImports() bool {
 	var rest []token
 	for i := 0; i < len(c.list); i++ {
-		from := c.list[i].text == "from" && c.at(i-1).text != "yield" && c.at(i-1).text != "raise" && c.at(i+2).text == "import"
-		switch {
-		case c.list[i].kind != 'a' || !from && c.list[i].text != "import" || c.at(i-1).kind == '.':
+		module, _, end := c.readName(i + 1)
+		from := c.list[i].text == "from" && c.at(i-1).text != "yield" && c.at(i-1).text != "raise" && c.at(end+1).text == "import"
+		if c.list[i].kind != 'a' || !from && c.list[i].text != "import" || c.at(i-1).kind == '.' {
 			rest = append(rest, c.list[i])
-		case from:
-			if i = c.readFrom(i + 1); i < 0 {
-				return false
-			}
-		default:
-			if i = c.readImport(i + 1); i < 0 {
+			continue
+		}
+		if from {
+			i = end + 1
+		}
+		for more := true; more; more = c.at(i).kind == ',' {
+			name, alias, end := c.readName(i + 1)
+			if i = end + 1; from && !c.addImport(module, name, alias) || !from && !c.addImport(name, "", alias) {
 				return false
 			}
 		}
+		i--
 	}
 	c.list = rest
 	return true
 }
 
-// readFrom reads the module of "from MODULE import NAME, NAME" and the names. It returns the index of the last token, or
-// -1 for what the language does not allow.
-func (c *codeReader) readFrom(i int) int {
-	names, known := pythonModules()[c.at(i).text]
-	if !known || names == "*" {
-		return -1
+// readName reads a name with dots, and the one by which the text calls it. It returns the index of the last token.
+func (c *codeReader) readName(i int) (name, alias string, end int) {
+	for name = c.at(i).text; c.at(i+1).kind == '.'; i += 2 {
+		name += "." + c.at(i+2).text
 	}
-	c.modules = append(c.modules, c.at(i).text)
-	for i += 2; ; i += 2 {
-		if name := c.at(i).text; !hasName(names, name) || name == "path" || c.at(i+1).text == "as" {
-			return -1
-		}
-		if c.at(i+1).kind != ',' {
-			return i
-		}
+	alias, _, _ = strings.Cut(name, ".")
+	if c.at(i+1).text == "as" {
+		alias, i = c.at(i+2).text, i+2
 	}
+	return name, alias, i
 }
 
-// readImport reads the modules of "import MODULE, MODULE". It returns what readFrom does.
-func (c *codeReader) readImport(i int) int {
-	for ; ; i += 2 {
-		name := c.at(i).text
-		if c.at(i+1).kind == '.' { // os.path
-			name += "." + c.at(i+2).text
-			i += 2
-		}
-		if pythonModules()[name] == "" || c.at(i+1).text == "as" {
-			return -1
-		}
-		c.modules = append(c.modules, name)
-		name, _, _ = strings.Cut(name, ".")
-		if c.imported[name] = true; c.at(i+1).kind != ',' {
-			return i
-		}
+// addImport notes a module, or a name of it. It returns false for what the language does not allow.
+func (c *codeReader) addImport(module, name, alias string) bool {
+	names, known := pythonModules()[module]
+	if !known && c.trusted {
+		names, known = pythonModules()["+"+module]
+		c.runsOwn = true
 	}
+	isName := alias != "" && isNameStart(alias[0]) && module != "" && isNameStart(module[0]) && !hasName(viewers+pythonDenied[1:]+"open ", alias)
+	stands := module
+	if first, _, _ := strings.Cut(module, "."); alias == first {
+		stands = first
+	}
+	before := c.imported[alias]
+	switch {
+	case !isName, !known && !c.trusted, known && name != "" && (!hasName(names, name) || name == "path"):
+		return false
+	case !known:
+		stands = ownModule
+		c.strict = true
+	case name != "":
+		stands = before
+	}
+	if before != "" && before != stands {
+		return false
+	}
+	if c.imported[alias] = stands; known {
+		c.modules = append(c.modules, module)
+	}
+	return true
+}
+
+// isShown judges the name of a module that no table has: nothing of it is called, but what asks a question. It judges
+// type, too, whose value nothing may call.
+func (c *codeReader) isShown(i int) bool {
+	if len(c.open) == 0 || c.at(i-1).kind != '(' && c.at(i-1).kind != ',' {
+		return false
+	}
+	at := c.open[len(c.open)-1]
+	end := i + 1
+	for c.at(end).kind == '.' && c.at(end+1).kind == 'a' {
+		end += 2
+	}
+	for depth := 0; c.list[i].text == "type" && end < len(c.list) && (depth > 0 || end == i+1); end++ {
+		depth += c.list[end].depth()
+	}
+	if asks := hasStart(c.at(end-1).text, "is_", "get_"); asks && c.at(end).kind == '(' && c.at(end+1).kind == ')' {
+		end += 2
+	}
+	if c.list[at] == (token{'(', "{"}) { // of an f-string
+		return contains("!:)", c.at(end).kind)
+	}
+	return hasName(viewers, c.at(at-1).text) && c.at(at-2).kind != '.' && contains("),", c.at(end).kind)
 }
 
 // isAllowed judges a name: what stands around it decides what it may be.
 func (c *codeReader) isAllowed(i int) bool {
 	name := c.list[i].text
 	if c.at(i-1).kind == '.' {
-		return !hasStart(name, pythonHidden...) && !hasName(pythonAttributes, name)
+		return c.isAttribute(i)
 	}
-	switch {
-	case strings.HasPrefix(name, "__"), hasName(pythonDenied, name):
+	switch module := c.imported[name]; {
+	case name == "type":
+		return c.at(i+1).kind == '(' && c.isShown(i)
+	case strings.HasPrefix(name, "__"), hasName(pythonDenied, name),
+		c.strict && hasName(viewers, name) && (c.at(i+1).kind != '(' || isOneOf(c.at(i-1).text, []string{"def", "class"})): // it may get another meaning
 		return false
 	case name == "open":
 		return c.isRead(i)
+	case name == "Path":
+		return c.isPath(i)
+	case module == ownModule:
+		return c.isShown(i)
+	default:
+		return module == "" || c.isMember(module, i)
 	}
-	return !c.imported[name] || c.isMember(name, i)
+}
+
+// isAttribute judges the name behind a dot.
+func (c *codeReader) isAttribute(i int) bool {
+	name, behind := c.list[i].text, c.at(i+1).kind
+	switch {
+	case hasStart(name, pythonHidden...):
+		return hasName(pythonShown, name)
+	case hasName(pythonAttributes, name):
+		return false
+	case slices.Contains(c.modules, "pathlib") && (hasName(pathDenied, name) || name == "replace" && (behind != '(' || c.at(i+3).kind != ',')):
+		return false // a path has a method replace with one word
+	case c.runsOwn && name == "to_string": // which gets a file as its first argument, or as buf
+		isFlag := c.at(i+2).kind == 'a' && c.at(i+2).text != "buf" && c.at(i+3).kind == '=' && c.at(i+5).kind == ')'
+		return behind == '(' && (c.at(i+2).kind == ')' || isFlag)
+	}
+	return !c.runsOwn || !hasName(libraryDenied, name) && (hasName(libraryTexts, name) || !hasStart(name, "to_", "write"))
 }
 
 // isMember reports whether a member of a module is used that the language allows.
 func (c *codeReader) isMember(module string, i int) bool {
-	names, member := pythonModules()[module], c.at(i+2).text
-	if c.at(i+1).kind != '.' || names != "*" && !hasName(names, member) {
+	library := pythonModules()["+"+module]
+	names, member := cmp.Or(library, pythonModules()[module]), c.at(i+2).text
+	switch file := c.at(i + 4); {
+	case c.at(i+1).kind != '.':
 		return false
-	}
-	if module == "os" && member == "path" {
+	case module == "os" && member == "path":
 		return c.isMember("os.path", i+2)
+	case names != "*" && !hasName(names, member):
+		return false
+	case module == "pathlib":
+		return c.isPath(i + 2)
+	case library != "" && hasStart(member, "read", "load"): // an address is no file
+		if file.kind == '"' && contains("),", c.at(i+5).kind) && !strings.Contains(file.text, "://") {
+			c.files.Reads = append(c.files.Reads, &c.list[i+4].text)
+		} else if file.text != "open" {
+			return false
+		}
+		return c.at(i+3).kind == '('
 	}
 	return c.at(i+3).kind != '=' || c.at(i+4).kind == '=' // nothing is assigned to it
 }
 
-// isRead judges open: its name must be a text, and nothing may be written.
-func (c *codeReader) isRead(i int) bool {
-	file, mode := c.at(i+2), c.at(i+4)
-	if c.at(i+1).kind != '(' || file.kind != '"' {
-		return false
+// isPath judges Path("FILE"), and notes the file, which the text may write.
+func (c *codeReader) isPath(i int) bool {
+	file := c.at(i + 2)
+	c.files.Reads = append(c.files.Reads, &file.text)
+	if slices.ContainsFunc(c.list, func(t token) bool { return hasName(" write_text write_bytes ", t.text) }) {
+		c.files.Writes = append(c.files.Writes, &file.text)
 	}
-	switch c.at(i + 3).kind {
-	case ')':
-	case ',':
-		named := mode.text == "encoding" && c.at(i+5).kind == '=' && c.at(i+7).kind == ')'
-		if !named && (mode.kind != '"' || c.at(i+5).kind != ')' && c.at(i+5).kind != ',' || strings.ContainsAny(mode.text, "wax+")) {
+	return c.at(i+1).kind == '(' && file.kind == '"' && c.at(i+3).kind == ')'
+}
+
+// mayImport reports whether a file may be one that an import of the text takes: no module of Python is below a folder.
+func mayImport(r *reader, file *string) bool {
+	inFolder := path.Dir(r.fullPath(*file)) == path.Clean(r.folder) || r.folder == unknownFolder || path.IsAbs(*file) && !path.IsAbs(r.folder)
+	return hasName(" .py .pyc .pyd .so .pth ", path.Ext(*file)) && (inFolder || strings.HasPrefix(path.Base(*file), "__init__"))
+}
+
+// isRead judges open, and notes the file: only one whose name the text says may be written.
+func (c *codeReader) isRead(i int) bool {
+	end, depth := i+2, 0
+	for ; end < len(c.list) && (depth > 0 || c.list[end].kind != ',' && c.list[end].kind != ')'); end++ {
+		if depth += c.list[end].depth(); depth == 0 && contains("=*", c.list[end].kind) {
 			return false
 		}
-	default:
+	}
+	file, writes := (*string)(nil), false
+	if end == i+3 && c.at(i+2).kind == '"' {
+		file = &c.list[i+2].text
+	}
+	for c.at(end).kind == ',' {
+		keyword, value := "mode", c.at(end+1)
+		if end += 2; value.kind == 'a' && c.at(end).kind == '=' {
+			keyword, value, end = value.text, c.at(end+1), end+2
+		}
+		if value.kind != '"' || !hasName(" mode encoding errors newline ", keyword) {
+			return false
+		}
+		writes = writes || keyword == "mode" && strings.ContainsAny(value.text, "wax+")
+	}
+	if c.at(i+1).kind != '(' || end == i+2 || c.at(end).kind != ')' || writes && file == nil {
 		return false
 	}
-	c.reads = append(c.reads, &file.text)
+	if writes {
+		c.files.Writes = append(c.files.Writes, file)
+	} else if c.files.Reads = append(c.files.Reads, file); file == nil {
+		c.files.Globs = append(c.files.Globs, "")
+	}
 	return true
 }
 
-// codeTokens cuts a text of Python. It returns false for what it cannot read.
-func codeTokens(text string) (list []token, ok bool) {
+// codeTokens cuts a text of Python, perhaps without its comments. It returns false for what it cannot read: a comment
+// may say how Python decodes the text.
+func codeTokens(text string, comments bool) (list []token, ok bool) {
 	for i := 0; i < len(text); {
 		b, end := text[i], i
 		for end < len(text) && (isNameStart(text[end]) || isDigit(text[end], 10)) {
@@ -283,6 +388,11 @@ func codeTokens(text string) (list []token, ok bool) {
 		switch prefix := strings.ToLower(name); {
 		case b == ' ' || b == '\t' || b == '\n':
 			i++
+		case b == '#' && comments:
+			comment, _, _ := strings.Cut(text[i:], "\n")
+			if i += len(comment); strings.Contains(comment, "coding") {
+				return nil, false
+			}
 		case isQuoted && strings.Trim(prefix, "rbuf") == "": // not t"{code}", and not 1if x else"a"
 			more, size, ok := quotedCode(text[end:], strings.Contains(prefix, "r"), strings.Contains(prefix, "f"))
 			if !ok {
@@ -331,20 +441,17 @@ func quotedCode(text string, raw, hasCode bool) (list []token, size int, ok bool
 	if strings.Contains(body, `\`) {
 		list[0].kind = '\'' // nobody knows its text: no file, and no index
 	}
-	for hasCode {
-		_, rest, found := strings.Cut(body, "{")
-		if !found {
-			break
+	for at := strings.IndexByte(body, '{'); hasCode && at >= 0; at = strings.IndexByte(body, '{') {
+		code, end := body[at+1:], 0
+		for depth := 1; depth > 0 && end < len(code); end++ {
+			depth += strings.Count(code[end:end+1], "{") - strings.Count(code[end:end+1], "}")
 		}
-		code, behind, closed := strings.Cut(rest, "}")
-		if !closed || strings.Contains(code, "{") {
+		more, ok := codeTokens(strings.TrimSuffix(code[:end], "}"), false)
+		isBrace := func(t token) bool { return contains("\"'", t.kind) && strings.ContainsAny(t.text, "{}") } // not of the code
+		if !ok || !strings.HasSuffix(code[:end], "}") || strings.HasPrefix(code, "{") || slices.ContainsFunc(more, isBrace) {
 			return nil, 0, false
 		}
-		more, ok := codeTokens(code)
-		if !ok {
-			return nil, 0, false
-		}
-		list, body = append(append(list, token{kind: '('}), append(more, token{kind: ')'})...), behind
+		list, body = append(append(list, token{'(', "{"}), append(more, token{kind: ')'})...), code[end:]
 	}
 	return list, size, true
 }
@@ -362,16 +469,18 @@ func judgeCode(r *reader, name string, args []word) bool {
 	if !code.known || len(code.text) > maxCode {
 		return false
 	}
-	read, ok := isHarmlessCode(code.text)
-	if !ok && r.trustsPython() && showsModules(code.text) {
-		r.usesTrusted, r.runsTrusted = true, true
-		return true
-	}
-	if !ok || slices.ContainsFunc(read.modules, r.isShadowed) {
+	read, ok := isHarmlessCode(code.text, r.trustsPython())
+	if !ok || slices.ContainsFunc(read.modules, r.isShadowed) || slices.ContainsFunc(read.files.Writes, func(file *string) bool { return mayImport(r, file) }) {
 		return false
 	}
+	if read.runsOwn {
+		r.usesTrusted, r.runsTrusted = true, true
+	}
 	if n := len(r.script.Commands); n > 0 && !r.quiet {
-		r.script.Commands[n-1].addFiles(targets{Reads: read.reads})
+		r.script.Commands[n-1].addFiles(read.files)
+	}
+	for _, file := range read.files.Writes {
+		r.addWrite(word{text: *file, known: true})
 	}
 	return true
 }

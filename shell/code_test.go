@@ -1,17 +1,19 @@
 package shell
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 )
 
 // TestCode says which one-line programs of Python certainly run no other program, and which files
-// they read.
+// they read and write; "?" is a file that is decided at run time.
 func TestCode(t *testing.T) {
 	for _, tt := range []struct {
 		line  string
 		want  string
 		reads []string
+		write string
 	}{
 		// What people and agents ask Python.
 		{line: `python3 -c 'print(1+1)'`, want: "no"},
@@ -29,6 +31,12 @@ func TestCode(t *testing.T) {
 		{line: `node -e "console.log(process.version, JSON.stringify({}), [1, 2].join('\n'))"`, want: "no"},
 		{line: "php -l src/a.php", want: "no"}, {line: "node --check a.js", want: "no"}, {line: "deno check a.ts", want: "no"}, {line: "deno fmt --check", want: "no"},
 		{line: `python -c "import ast; ast.parse(open('a.py').read())"`, want: "no", reads: []string{"a.py"}},
+		{line: `python3 -c 'open("a.json", "w").write("x")'`, want: "no", write: "a.json"}, {line: `python3 -c 'open("a", mode="a", encoding="utf-8")'`, want: "no", write: "a"}, {line: `python3 -c 'open("a", "r+")'`, want: "no", write: "a"},
+		{line: `python3 -c 'import os, json as x; print(x.dumps(os.getcwd()))'`, want: "no"}, {line: `python3 -c 'print(type(x), 1)'`, want: "no"}, {line: `python3 -c 'print(f"{type(x).a!r}")'`},
+		{line: `python3 -c 'from pathlib import Path; p = Path("src/a.py"); s = p.read_text(); p.write_text(s.replace("a", "b"))'`, want: "no", reads: []string{"src/a.py"}, write: "src/a.py"}, {line: `python3 -c 'import pathlib; print(pathlib.Path("a").read_text())'`, want: "no", reads: []string{"a"}},
+		{line: `python3 -c 'open(x)'`, want: "no", reads: []string{"?"}}, {line: `python3 -c 'open("a" "b")'`, want: "no", reads: []string{"?"}}, {line: `python3 -c 'open("\x61")'`, want: "no", reads: []string{"?"}}, {line: `python3 -c 'open(f"{x}")'`, want: "no", reads: []string{"?"}},
+		{line: "python3 - a <<'E'\nimport sys, json\n# each line\nfor n, l in enumerate(open(sys.argv[1], encoding=\"utf-8\", errors=\"replace\")):\n    print(n, json.loads(l))  # it\nE", want: "no", reads: []string{"?"}},
+		{line: `python3 -c "print(f'{len((p.get(\"a\") or {}).get(\"b\") or [])} {x:{w}} {1!r}')"`, want: "no"}, {line: `python3 -c 'import json; json.dump({}, open("a.json", "w"))'`, want: "no", write: "a.json"},
 		// What runs another program, or may.
 		{line: "php -l -d auto_prepend_file=x a.php"}, {line: "node --check -r ./x a.js"}, {line: "deno check --config x a.ts"}, {line: `php -r 'x'`}, {line: `node --check "$x"`},
 		{line: `node -e 'p=1-->2'`}, {line: "node -e 'const p = 1; p.constructor.constructor\n--> ;\n(\"x\")'"}, {line: `node -e 'const a = Object.keys; a("x")'`}, {line: `node -e 'console.log(1)(2)'`}, {line: `node -e '[].constructor.constructor("x")()'`},
@@ -42,12 +50,20 @@ func TestCode(t *testing.T) {
 		{line: `python3 -c 'import sys; sys.modules["os"].system("x")'`},
 		{line: `python3 -c 'import json; json.decoder.scanner'`}, {line: `python3 -c 'import json as j; j.codecs'`}, {line: `python3 -c 'import json; x = json; x.codecs'`},
 		{line: `python3 -c 'from os import path; path.os.system("x")'`}, {line: `python3 -c 'import os; p = os.path; p.os.system("x")'`},
-		{line: `python3 -c 'import os.path; os.path.os.system("x")'`}, {line: `python3 -c 'from os import *; system("x")'`}, {line: `python3 -c 'import os, json as x'`},
+		{line: `python3 -c 'import os.path; os.path.os.system("x")'`}, {line: `python3 -c 'from os import *; system("x")'`},
 		{line: `python3 -c 'import re; re.sre_compile'`}, {line: `python3 -c 'import re; re._compile'`},
 		{line: `python3 -c 'getattr(x, "y")'`}, {line: `python3 -c 'print((i for i in []).gi_frame.f_builtins)'`},
 		{line: `python3 -c 'f"{__import__(1)}"'`}, {line: `python3 -c 'f"{x["a"]}"'`}, {line: `python3 -c 'rf"\{exec(1)}"'`},
-		{line: `python3 -c 'open("a", "w").write("x")'`}, {line: `python3 -c 'open("a", mode="w")'`}, {line: `python3 -c 'open("a", "r+")'`}, {line: `python3 -c 'open(x)'`},
-		{line: `python3 -c 'open("a" "b")'`}, {line: `python3 -c 'open("\x61")'`}, {line: `python3 -c 'o = open; o("a", "w")'`}, {line: `python3 -c 'open(f"{x}")'`},
+		{line: `python3 -c 'from pathlib import Path; Path("a").unlink()'`}, {line: `python3 -c 'from pathlib import Path; Path("a").rename("b")'`}, {line: `python3 -c 'from pathlib import Path; Path("a").replace("b")'`}, {line: `python3 -c 'from pathlib import Path; f = Path("a").replace; f("b")'`}, {line: `python3 -c 'from pathlib import Path; Path("a").replace(*["b"], )'`},
+		{line: `python3 -c 'from pathlib import Path; (Path("a") / "b").write_text("")'`}, {line: `python3 -c 'from pathlib import Path; Path(x).write_text("")'`}, {line: `python3 -c 'from pathlib import Path; Path("a").parent.write_text("")'`}, {line: `python3 -c 'from pathlib import Path; Path("a", "b").write_text("")'`}, {line: `python3 -c 'from pathlib import Path as P; P(x).unlink()'`},
+		{line: `python3 -c 'from pathlib import Path; P = Path; P(x).write_text("")'`}, {line: `python3 -c 'from pathlib import Path; list(map(Path, x))'`}, {line: `python3 -c 'import pathlib as p; p.Path.home()'`}, {line: `python3 -c 'from pathlib import Path; Path(".bashrc").write_text("x")'`}, {line: `python3 -c 'from pathlib import Path; Path("re.py").write_text("x"); import csv'`}, {line: `python3 -c 'open("re/__init__.py", "w")'`}, {line: `python3 -c 'open("./re.py", "w")'`}, {line: `python3 -c 'open("a/../re.py", "w")'`}, {line: `python3 -c 'open("/work/app/re.py", "w")'; python3 -c 'import re'`},
+		{line: `python3 -c 'open("a/x.py", "w")'; python3 a/x.py`}, {line: `python3 -c 'open(x, "w")'`}, {line: `python3 -c 'open("a" "b", "w")'`}, {line: `python3 -c 'open("\x61", "w")'`}, {line: `python3 -c 'open(f"{x}", "w")'`}, {line: `python3 -c 'open(x, m)'`}, {line: `python3 -c 'open(x, "r" + m)'`},
+		{line: `python3 -c 'open(*x)'`}, {line: `python3 -c 'open(x, *y)'`}, {line: `python3 -c 'open(file="a", mode="w")'`}, {line: `python3 -c 'open(mode="w", file="a")'`}, {line: `python3 -c 'open(x, encoding="a", mode="w")'`}, {line: `python3 -c 'open(x, **y)'`}, {line: `python3 -c 'open()'`},
+		{line: `python3 -c 'print(type(open("a").buffer.raw)("b", "w"))'`}, {line: `python3 -c 't = type(x)'`}, {line: `python3 -c 'def print(f): f("b", "w")\nprint(type(x))'`}, {line: `python3 -c 'print = list; print(type(x))'`}, {line: `python3 -c 'f = lambda print: print(type(x))'`},
+		{line: `python3 -c 'import json as open; print(1)'`}, {line: `python3 -c 'import json as print; print.codecs'`}, {line: `python3 -c 'import pandas'`}, {line: `python3 -c 'import sys; sys.path.insert(0, "src")'`},
+		{line: `python3 -c 'o = open; o("a", "w")'`}, {line: `python3 -c 'open("re.py", "w").write("x"); import csv'`}, {line: `python3 -c 'open(".bashrc", "a").write("x")'`}, {line: `python3 -c 'open("x.sh", "w").write("x")'; bash x.sh`}, {line: `python3 -c 'open(".git/hooks/x", "w")'`},
+		{line: `python3 -c 'list(map(open, ["a"], ["w"]))'`}, {line: "python3 <<E\n# coding: utf-7\nprint(1)\nE"}, {line: "python3 -c 'print(1) # x\nimport os; os.system(1)'"}, {line: "python3 -c 'x = \"#\"; import pty'"},
+		{line: `python3 -c "print(f'{\"{\"} \" {exec(1)} \"}')"`}, {line: `python3 -c 'f"{x:{exec(1)}}"'`}, {line: `python3 -c "f'{x:\"{exec(1)}\"}'"`}, {line: `python3 -c 'f"{x:\">3}{exec(1)}{y:\">3}"'`}, {line: `python3 -c "f'{x:\">3}{exec(1)}{y:\">3}'"`}, {line: `python3 -c 'f"{{{exec(1)}}}"'`}, {line: `python3 -c 'f"{x[{exec(1)}]}"'`},
 		{line: `python3 -c 'import sys; sys.stdout = x'`}, {line: `python3 -c 'import string; string.Formatter'`}, {line: `python3 -c 'import importlib'`},
 		{line: `python3 -c 'import mymodule'`}, {line: `python3 -c "print($x)"`}, {line: `python3 -c 'ｅval(1)'`}, {line: `python3 -c 'from . import x'`},
 		{line: `python3 -c 'import sys; help()'`}, {line: `python3 -c 'print(1)' && python3 x.py`}, {line: `python3 -i -c 'print(1)'`}, {line: "python3 - a <<E\nimport os; os.system(1)\nE"},
@@ -75,21 +91,28 @@ func TestCode(t *testing.T) {
 		if got := s.Runs("kubectl", []string{"delete"}); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.line, got, tt.want)
 		}
+		if tt.want == "maybe" {
+			continue
+		}
 		var reads []string
+		write, unknown := "", "?"
 		for _, c := range s.Commands {
 			for _, w := range c.Reads {
-				reads = append(reads, *w)
+				reads = append(reads, *cmp.Or(w, &unknown))
+			}
+			for _, w := range c.Writes {
+				write += *w
 			}
 		}
-		if tt.want == "no" && !slices.Equal(reads, tt.reads) {
-			t.Errorf("%s: it reads %v, want %v", tt.line, reads, tt.reads)
+		if !slices.Equal(reads, tt.reads) || write != tt.write {
+			t.Errorf("%s: it reads %v and writes %s, want %v and %s", tt.line, reads, write, tt.reads, tt.write)
 		}
 	}
 }
 
 // TestTrusted says what a runner counts as that the operator trusts.
 func TestTrusted(t *testing.T) {
-	trusted := []string{"uv", "pip", "pytest", "pnpm", "yarn", "go", "docker compose up", "npm test", "npm run", "npm init", "bundle exec rails", "rails test", "tsx", "ninja", "just", "cdk synth", "java -jar *.jar", "pylint", "source *venv/bin/activate", "node", "python3"}
+	trusted := []string{"uv", "pip", "pytest", "pnpm", "yarn", "go", "docker compose up", "npm test", "npm run", "npm init", "bundle exec rails", "rails test", "tsx", "ninja", "just", "cdk synth", "java -jar *.jar", "pylint", "prisma generate", "nix-shell --run", "source *venv/bin/activate", "node", "python3"}
 	for line, want := range map[string]string{
 		"uv sync": "no", "uv pip list": "no", "uv pip install -r a.txt": "no", "uv run pytest -q": "no", "uv run bandit -r src -f json -o r.json": "no", "uv run --with x x check -c y": "no",
 		"uv run bash -c 'kubectl delete x'": "yes", "uv run python -c 'import pty; pty.spawn(1)'": "maybe", "uv run kubectl delete x": "yes", "uv run -c x y": "maybe", "uv run x -c 'kubectl delete y'": "maybe",
@@ -140,6 +163,20 @@ func TestTrusted(t *testing.T) {
 		"go run kubectl.example/x@latest": "maybe", "go install x.example/y@v1 -v": "maybe", "go tool x.example/y@v1": "maybe", "go run . a@b": "no", "go run ./x a@b": "no", "go run x.go a@b": "no", "go install ./...": "no",
 		"go get x.example/y@v1": "no", "go list -m x.example/y@latest": "no", "go -C x run y.example/z@v1": "maybe", "go run ./x@v1": "no", "uv tool run x": "maybe", "uv tool install x": "maybe",
 		"env/bin/python -c 'import json; print(1)'": "no", "env/bin/python -c 'import os; os.system(1)'": "maybe", "/tmp/bin/python -c 'print(1)'": "maybe", "env/bin/python <<E\nprint(1)\nE": "no",
+		"python3 - <<E\nimport os; os.system(1)\nE": "maybe", ".venv/bin/python - <<E\nimport os; os.system(1)\nE": "maybe", "python3 - < x.py": "maybe", "node - <<E\nx()\nE": "maybe", ".venv/bin/python3 - a <<E\nx = 1; exec(1)\nE": "maybe",
+		"python3 - <<E\nprint(1)\nE": "no", ".venv/bin/python -u - a <<E\nimport json, sys\nprint(json.load(open(sys.argv[1])))\nE": "no",
+		"python3 -c 'import a; print(a.b); print(dir(a.c), hasattr(a, \"x\"), f\"{a.d} {a.e!r:>5}\")'": "no", "python3 -c 'import a as b, c.d; x = [n for n in dir(b) if n]; print(x, c.e)'": "no",
+		"python3 -c 'import a; a.b()'": "maybe", "python3 -c 'import sys; sys.path.insert(0, \"/tmp\"); import a'": "maybe", "python3 -c 'import a; x = a.b; x()'": "maybe", "python3 -c 'import a; list(map(a.b, [1]))'": "maybe", "python3 -c 'import a; print(a.b())'": "maybe", "python3 -c 'import a\nfor x in a.b: print(x)'": "maybe", "python3 -c 'import a\nwith a.b: pass'": "maybe", "python3 -c 'import a; print(a.b + a.c)'": "maybe", "python3 -c 'import a; print(a.is_x(1))'": "maybe",
+		"python3 -c 'import a; print = list; print(a.b)'": "maybe", "python3 -c 'import a\ndef print(f): f()\nprint(a.b)'": "maybe", "python3 -c 'import a\ndef f(print): print(a.b)\nf(g)'": "maybe", "python3 -c 'from a import b as print; print(1)'": "maybe", "python3 -c 'import a; x.print(a.b)'": "maybe", "python3 -c 'import a; print(f\"{a.b()}\")'": "maybe", "python3 -c 'import a; print(f\"{x(a.b)}\")'": "maybe",
+		"python3 -c 'import a as json; json.loads(1); import json'": "maybe", "python3 -c 'import json; import a as json; json.loads(1)'": "maybe", "python3 -c 'import inspect, a; inspect.signature(a.b).return_annotation(1)'": "maybe", "python3 -c 'import inspect, a; s = inspect.signature(a.b)'": "maybe", "python3 -c 'import a; a.b = 1'": "maybe", "python3 -c 'import subprocess; print(subprocess.run(1))'": "maybe", "python3 -c 'import subprocess as s; s.run(1)'": "maybe", "python3 -c 'from subprocess import run; run(1)'": "maybe", "python3 -c 'import shutil as json; json.rmtree(1)'": "maybe",
+		"python3 -c 'import pandas as pd; d = pd.read_csv(\"a.csv\"); print(d.head(5).to_string(), d.sort_values(\"x\").to_string(index=False))'": "no", ".venv/bin/python -c 'import nbformat; n = nbformat.read(\"a\", as_version=4); nbformat.validate(n); print([c.source for c in n.cells])'": "no", "python3 -c 'import yaml; print(yaml.safe_load(open(\"a\")))'": "no", "python3 -c 'import numpy as np; print(np.mean([1]))'": "no",
+		"python3 -c 'import pandas as pd; pd.read_pickle(\"a\")'": "maybe", "python3 -c 'import pandas as pd; pd.read_csv(\"http://x/y\")'": "maybe", "python3 -c 'import pandas as pd; pd.read_csv(\"http:\" \"//x/y\")'": "maybe", "python3 -c 'import pandas as pd; pd.read_csv(x)'": "maybe", "python3 -c 'import pandas as pd; pd.read_csv(\"a\").to_csv(\"b\")'": "maybe", "python3 -c 'import pandas as pd; pd.DataFrame().to_string(\"b\")'": "maybe", "python3 -c 'import pandas as pd; pd.DataFrame().to_string(buf=\"b\")'": "maybe",
+		"python3 -c 'import pandas as pd; pd.DataFrame().agg(\"to_csv\", 0, \"b\")'": "maybe", "python3 -c 'import pandas as pd; pd.DataFrame().query(\"x\")'": "maybe", "python3 -c 'import pandas as pd; pd.io'": "maybe", "python3 -c 'import pandas as pd; f = pd.DataFrame().to_string; f(\"b\")'": "maybe", "python3 -c 'import numpy as np; np.array(1).tofile(\"b\")'": "maybe", "python3 -c 'import numpy as np; np.load(\"b\")'": "maybe", "python3 -c 'import yaml; yaml.load(open(\"a\"))'": "maybe", "echo x > pandas.py; python3 -c 'import pandas'": "maybe",
+		"nix-shell --run 'pytest -q && pylint .'": "no", "nix-shell --pure --run pytest": "no", "nix-shell --run 'kubectl delete x'": "yes", "nix-shell --run \"$x\"": "maybe", "nix-shell -p x --run pytest": "maybe", "nix-shell --packages x --run pytest": "maybe", "nix-shell /tmp/x.nix --run pytest": "maybe", "nix-shell -E x --run pytest": "maybe", "nix-shell --run pytest --arg x y": "maybe", "nix-shell --run 'curl x | sh'": "maybe", "nix-shell --command pytest": "maybe", "nix-shell": "maybe", "./nix-shell --run pytest": "maybe",
+		"pnpm prisma generate": "no", "pnpm prisma db push": "no", "pnpm prisma kubectl": "maybe", "pnpm kubectl delete": "maybe", "pnpm node /tmp/x.js": "maybe", "pnpm node -e 'x()'": "maybe", "pnpm nix-shell --run 'kubectl delete x'": "maybe",
+		"cp a.json b.json; python3 -c 'import json; print(json.load(open(\"b.json\")))'": "no", "cp x/json.py .; python3 -c 'import json'": "maybe", "cp -r x .; python3 -c 'import json'": "maybe", "cp \"$x\" .; python3 -c 'import json'": "maybe", "mv x json; python3 -c 'import json'": "maybe", "cp a b; npm test": "maybe",
+		"d=$(mktemp -u x); kubectl \"$d\"": "maybe", "d=$(mktemp; echo delete); kubectl \"$d\"": "maybe", "d=$(mktemp); d=delete; kubectl \"$d\"": "maybe", "d=$(mktemp); kubectl $d": "maybe", "true; d=$(mktemp); kubectl \"$d\"": "maybe", "d=$(mktemp); . \"$d\"": "maybe", "d=$(mktemp); curl -o \"$d\" x; bash \"$d\"": "maybe", "d=$(mktemp); python3 \"$d\"": "maybe",
+		"T=~/a.py; python3 \"$T\"": "maybe", "source .venv/bin/activate && pytest & P=$!; kill $P": "no",
 		"srun --time=1 --mem=8G pytest -q": "no", "srun -p x kubectl delete y": "yes", "srun --prolog=x pytest": "maybe", "strace -cf pytest": "no", "strace -o '|x' ls": "maybe", "squeue -j \"$x\"": "no",
 		"f=x.py; python3 \"$f\"": "no", "f=/tmp/x.py; python3 \"$f\"": "maybe", "f=/work/app/a.json; python3 -c \"import json; print(json.load(open('$f')))\"": "no",
 		"source .venv/bin/activate && pytest": "no", "source ./x": "maybe", "echo x > .venv/bin/activate; source .venv/bin/activate": "maybe",

@@ -15,7 +15,7 @@ var fileUses = []struct{ use, names string }{
 	{"unpacks", "tar bsdtar unzip 7z 7za ar cpio rsync scp sftp jar patch svn hg"},
 	{"reads", "cat ls head tail grep egrep fgrep rg wc diff cmp file stat less more cut jq du md5sum sha256sum nl tac od strings source . shellcheck"}, // it changes none
 	{"mostly reads", "find xxd"}, // but for a few of its flags
-	{"opens none", "echo printf export cd pwd true false test [ exit return"},
+	{"opens none", "echo printf export cd pwd true false test [ exit return kill pkill pgrep ps squeue sacct sinfo whoami"},
 	{"lists", "ls du stat file tree find basename dirname realpath readlink wc touch mkdir sha1sum sha256sum sha512sum shasum md5sum cksum promtool"}, // it shows names, sizes and sums only
 	{"searches", "grep egrep fgrep rg"},
 	{"edits", "sed gsed"},

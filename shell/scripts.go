@@ -425,7 +425,12 @@ func fetchesProgram(argv []word) bool {
 // entry, nor packages to install. Otherwise inner is the program behind "uv run" and its like, which
 // is judged by itself, if the operator trusts the runner with the words in front.
 func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
-	if trusted, spoken, inner = r.trustsAs(argv); !trusted && inner == nil {
+	if trusted, spoken, inner = r.trustsAs(argv); trusted && len(argv) > 1 && isOneOf(argv[0].text, []string{"pnpm", "yarn"}) {
+		if isTool, behind, _ := r.trustsAs(argv[1:]); isTool {
+			return true, behind, nil // pnpm prisma generate
+		}
+	}
+	if !trusted && inner == nil {
 		if tool := r.ownTool(argv); tool != nil {
 			if module := r.modulesWords(tool); module != nil {
 				return false, nil, module
@@ -443,7 +448,7 @@ func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
 	}
 	for _, entry := range r.options.Trusted {
 		words, rest, ok := behindEntry(argv, entry)
-		if !ok {
+		if !ok || entry == nixRun {
 			continue
 		}
 		isPlain := func(words []word) bool { return r.arePlain(words, entry) }
@@ -456,7 +461,7 @@ func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
 		}
 		rest = behindSwitches(words, rest)
 		if p, ok := findName(words[0]); len(words) == 1 && ok {
-			isFile := len(rest) > 0 && rest[0].known && !rest[0].mayFlag()
+			isFile := len(rest) > 0 && rest[0].known && !strings.HasPrefix(rest[0].text, "-") // "-" is standard input
 			files, isNode := nodeFiles(rest)
 			isNode = isNode && len(files) == 0 && hasName(" ts-node tsx ", words[0])
 			if p.kind == interprets && !isNode && (!isFile || r.ownFile(rest[0].text) == "") {
@@ -471,6 +476,18 @@ func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
 		}
 	}
 	return false, nil, inner
+}
+
+// nixRun is the entry that trusts the environment of the project's shell.nix, and not what runs there.
+const nixRun = "nix-shell --run"
+
+// nixText returns the shell text of nix-shell --run TEXT, if the operator trusts it.
+func nixText(r *reader, argv []word) (text word, ok bool) {
+	if len(argv) > 1 && argv[1].text == "--pure" {
+		argv = argv[1:]
+	}
+	ok = len(argv) == 3 && argv[1].text == "--run" && slices.Contains(r.options.Trusted, nixRun)
+	return argv[len(argv)-1], ok
 }
 
 // toolRunners run a tool of the project, or one that they fetch under this name.

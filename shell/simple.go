@@ -52,7 +52,11 @@ func (r *reader) assignments(c *syntax.CallExpr, s *syntax.Stmt, to *origin) {
 	for _, a := range c.Assigns {
 		before, unknowns := r.script.wild, len(r.script.Unknowns)
 		value := r.assign(a)
+		if a.Value != nil && isOneOf(strings.Trim(r.source(a.Value), `"`), []string{"$(mktemp)", "$(mktemp -d)"}) {
+			value = word{ends: &ends{start: "/tmp/", pattern: "/tmp/tmp.XXXXXXXXXX"}} // a new file, whose letters mean nothing
+		}
 		if s == r.first && len(c.Args) == 0 && len(s.Redirs) == 0 && a.Index == nil && a.Array == nil && !a.Append && !strings.Contains(value.text, "~") {
+			value.many = false // no shell splits it
 			setConstant(r, a.Name.Value, value)
 		}
 		if a.Name.Value == "IFS" && len(c.Args) > 0 && c.Args[0].Lit() == "read" && !before {
@@ -214,6 +218,11 @@ func (r *reader) step(j *job) (next *job) {
 	at := len(r.script.calls) - 1
 	if inner := r.modulesWords(j.argv); inner != nil {
 		return j.wrap(name, inner, false)
+	}
+	if text, isText := nixText(r, j.argv); isText && first == "nix-shell" {
+		r.usesTrusted, r.runsTrusted = true, true
+		r.nested(text, "sh -c", j.under(name), j.certain)
+		return nil
 	}
 	if !ok || isScript(first) || !row.shows(j.argv) {
 		trusted, spoken, inner := r.trusts(j.argv)

@@ -173,6 +173,11 @@ func (r *reader) word(w *syntax.Word) word {
 	}
 	out := wordBuilder{word: word{known: true}}
 	for i, p := range w.Parts {
+		if q, ok := p.(*syntax.DblQuoted); ok && len(w.Parts) == 1 && len(q.Parts) == 1 && !q.Dollar {
+			if value, ok := constant(r, q.Parts, true); ok && !value.many && value.glob() != "" {
+				return value
+			}
+		}
 		if lit, ok := p.(*syntax.Lit); ok {
 			r.markDollar(w.Parts[:i], lit, &out)
 			out.addLit(lit.Value, out.known && out.buf.Len() == 0, len(w.Parts) == 1)
