@@ -23,7 +23,7 @@ func TestHouseOnce(t *testing.T) {
 			"internal/errtext/errtext.go",
 			"cmd/starhost/repl_terminal.go", // the start that names share, not a length
 			"decision/asked.go",             // the mark is within the limit
-			"serve/hook/unreadable.go",      // the mark is behind the quotes
+			"serve/hook/document.go",        // the mark is behind the quotes
 			"serve/neko/registry.go",        // it shows broken bytes
 		}},
 		{`fragments\.Sum\([\w.\[\]]+\.Content\)`, "Fragment.ID, which does not hash a text twice", nil},

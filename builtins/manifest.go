@@ -112,7 +112,10 @@ func readManifest(f *syntax.File) (*Manifest, error) {
 		m.Config = new(starlark.Dict)
 	}
 	m.Config.Freeze()
-	return m, m.checkHostSettings()
+	if len(m.Permissions) > 0 {
+		err = m.checkHostSettings()
+	}
+	return m, err
 }
 
 // read reads the arguments of plugin(...) into the manifest.

@@ -104,7 +104,10 @@ func (l *Log) Append(r *Record) error {
 	r.Schema, r.ID = Schema, cmp.Or(r.ID, newID(r.Time))
 	line, err := l.encode(r)
 	if err == nil {
-		err = cmp.Or(l.write(l.withoutSet(line, r), r.Time), l.appendRan(r))
+		if len(r.Set.Plugins) > fewPlugins && r.Set.Revision != "" {
+			line = l.withoutSet(line, r)
+		}
+		err = cmp.Or(l.write(line, r.Time), l.appendRan(r))
 	}
 	if err != nil {
 		l.countLost()
@@ -212,6 +215,11 @@ func (l *Log) Collect() (removed []string, err error) {
 		err = nil
 	}
 	return removed, nil
+}
+
+// fileName returns the name of a log file of a day.
+func fileName(prefix string, day time.Time) string {
+	return prefix + day.UTC().Format(time.DateOnly) + fileSuffix
 }
 
 // newID returns a unique id in the form of a ULID: the time in milliseconds, then 80 random bits.

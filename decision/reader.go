@@ -76,10 +76,6 @@ const (
 	fileSuffix     = ".jsonl"
 )
 
-func fileName(prefix string, day time.Time) string {
-	return prefix + day.UTC().Format(time.DateOnly) + fileSuffix
-}
-
 // dayOf returns the day that the name of a log file states. ok is false for the name of any other file.
 func dayOf(name string) (day time.Time, ok bool) {
 	kind, middle, _ := strings.Cut(filepath.Base(name), "-")

@@ -22,9 +22,6 @@ func (s *Set) IsUnknown() bool { return s.Plugins == nil && s.Revision != "" }
 
 // withoutSet returns the line of a record, without the plugins of its set if the end of the day's file names the same.
 func (l *Log) withoutSet(line []byte, r *Record) []byte {
-	if len(r.Set.Plugins) <= fewPlugins || r.Set.Revision == "" {
-		return line
-	}
 	short, err := ParseRecord(line) // as it is masked
 	if err != nil || !hasSet(l.file(fileName(filePrefix, r.Time)), short.Set) {
 		return line

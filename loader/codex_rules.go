@@ -1,9 +1,6 @@
 package loader
 
-import (
-	_ "embed"
-	"strings"
-)
+import _ "embed"
 
 // rulesSuffix ends the name of a file of Codex' rules (~/.codex/rules/default.rules). Such a file
 // is a plugin if PATH or [plugins] paths names it.
@@ -24,16 +21,3 @@ const rulesFunctions = `load("$rules", _rules = "rules"); prefix_rule, host_exec
 
 // rulesPermissions are what a file of rules declares: the scripts that a line runs. The operator grants it.
 var rulesPermissions = []string{"fs.read:**"}
-
-// isRules reports whether the plugin is a file of rules.
-func (s *Source) isRules() bool { return strings.HasSuffix(s.Main, rulesSuffix) }
-
-// pluginName returns the name of a plugin that is a single file.
-func pluginName(file string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(file, ".star"), rulesSuffix)
-}
-
-// isPluginFile reports whether a single file may be a plugin.
-func isPluginFile(name string) bool {
-	return strings.HasSuffix(name, ".star") || strings.HasSuffix(name, rulesSuffix)
-}

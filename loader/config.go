@@ -10,6 +10,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -129,6 +130,26 @@ type PromptConfig struct {
 	MaxAttachment, MaxPixels int64
 	// MaxTokens bounds the text of all fragments; 0 means no bound.
 	MaxTokens int
+}
+
+// ModelConfig says which language models there are, and bounds their answers.
+type ModelConfig struct {
+	// Default names the default model; "" means none.
+	Default string
+	// Timeout bounds the time for one answer, with all attempts.
+	Timeout time.Duration
+	// Rounds is the most requests of a turn that offer tools.
+	Rounds int
+	// Answer is the most bytes of an answer.
+	Answer int64
+	// Endpoints are the endpoints of [model.NAME], by NAME. Load sets their missing fields and checks them.
+	Endpoints map[string]*starhost.Endpoint
+}
+
+// ServeConfig configures servers.
+type ServeConfig struct {
+	// ToolRoles are the roles for which programs can register tools.
+	ToolRoles []string
 }
 
 // ToolsConfig selects the tools that starhost offers, by globs on their names, and bounds their
@@ -356,7 +377,9 @@ func newConfig() *Config {
 		Tools: ToolsConfig{Allow: []string{"*"}, MaxResult: 256 << 10},
 		Serve: ServeConfig{ToolRoles: []string{"default"}},
 		Store: StoreConfig{URL: "sqlite:", MaxPlugin: 64 << 20, Keep: 90 * 24 * time.Hour},
-		Model: newModelConfig(),
+		Model: ModelConfig{
+			Timeout: 10 * time.Minute, Rounds: 25, Answer: 4 << 20, Endpoints: map[string]*starhost.Endpoint{},
+		},
 		Log:   LogConfig{Enabled: true, Mask: []string{DefaultMask}, Keep: 30 * 24 * time.Hour, Max: 1 << 30},
 		Kinds: map[string]map[string]string{},
 		MCP:   map[string]*MCPConfig{},

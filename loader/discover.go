@@ -253,3 +253,16 @@ func PluginName(want string) string {
 	good = strings.TrimRight(strings.TrimLeft(good, "0123456789_-"), "-")
 	return cmp.Or(good[:min(len(good), 64)], "my-plugin")
 }
+
+// isRules reports whether the plugin is a file of rules.
+func (s *Source) isRules() bool { return strings.HasSuffix(s.Main, rulesSuffix) }
+
+// pluginName returns the name of a plugin that is a single file.
+func pluginName(file string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(file, ".star"), rulesSuffix)
+}
+
+// isPluginFile reports whether a single file may be a plugin.
+func isPluginFile(name string) bool {
+	return strings.HasSuffix(name, ".star") || strings.HasSuffix(name, rulesSuffix)
+}

@@ -229,6 +229,9 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 // declare stores the permissions that the plugin declares, with its settings in place of their names. The
 // config of a project that is not trusted names no host.
 func (e *evaluation) declare() (err error) {
+	if len(e.manifest.Permissions) == 0 {
+		return nil
+	}
 	settings := e.settingsOf()
 	if !e.config.isVouched(e.source) {
 		settings = e.flagSettings()

@@ -171,8 +171,10 @@ func newLoadRun(o Options) (*loadRun, error) {
 func (l *loadRun) run(ctx context.Context) error {
 	l.set.partial, l.set.inputs = l.isPartial(), l.inputs()
 	used := l.choose()
-	if err := l.flags(used); err != nil {
-		return err
+	if len(l.Grants)+len(l.Set) > 0 {
+		if err := l.flags(used); err != nil {
+			return err
+		}
 	}
 	l.set.configs = l.ownConfigs
 	off := map[*Source]bool{}
@@ -426,9 +428,11 @@ func (l *loadRun) newHost() error {
 	l.set.Host = host.New(l.Host)
 	refs := effects.RefOptions{Dir: l.Dir, FS: l.FS, Stdin: l.Stdin, Store: l.Host.Fragments, World: l.hostWorld}
 	h := effects.HostPlugin(refs)
-	var err error
-	if h.Endpoints, err = l.config.endpoints(); err != nil {
-		return err
+	if len(l.config.Model.Endpoints) > 0 {
+		var err error
+		if h.Endpoints, err = l.config.endpoints(); err != nil {
+			return err
+		}
 	}
 	return l.set.Host.Add(h)
 }

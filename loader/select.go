@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -274,4 +275,23 @@ func (c *Config) checkNames(found map[string]*Source) {
 			check(name, "grants", name)
 		}
 	}
+}
+
+// trustedFiles are the files of a trusted project.
+type trustedFiles struct {
+	folder string
+	files  map[string]fragments.Hash // hashes of the files, by absolute real path; nil accepts any bytes
+}
+
+// covers reports whether the plugin belongs to the trusted project, so that the project's grants
+// apply to it.
+func (t *trustedFiles) covers(s *Source) bool {
+	switch {
+	case t == nil:
+		return false
+	case t.files == nil:
+		return s.Project || s.isWithin(t.folder)
+	}
+	_, known := t.files[s.mainPath()]
+	return known
 }

@@ -444,25 +444,6 @@ func (g layerSetting) path(name string) (Path, error) {
 	return p, nil
 }
 
-// isInside reports whether a path leads into the folder after all links.
-func isInside(folder, name string) bool {
-	rel, err := filepath.Rel(resolveLinks(folder), resolveLinks(name))
-	return err == nil && filepath.IsLocal(rel)
-}
-
-// resolveLinks follows the links of a path. If the path does not exist, it follows the links of the
-// part that exists.
-func resolveLinks(name string) string {
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		return real
-	}
-	parent := filepath.Dir(name)
-	if parent == name {
-		return name
-	}
-	return filepath.Join(resolveLinks(parent), filepath.Base(name))
-}
-
 // setPluginValue sets a value that a plugin declares; tables merge.
 func setPluginValue(c *Config, g layerSetting) error {
 	v, err := plainValue(g.value)
@@ -681,4 +662,18 @@ func parseSpan(v any) (time.Duration, error) {
 		return 0, errors.New(`a time span over 0, as "90d" or "12h"`)
 	}
 	return d, nil
+}
+
+// parsePins parses a list of patterns of files in a project.
+func parsePins(v any) ([]string, error) {
+	patterns, err := parseTexts(v)
+	for _, pattern := range patterns {
+		if err == nil {
+			err = NewLibrary("", Path{}, 0).checkPattern(pattern)
+		}
+	}
+	if err != nil {
+		return nil, errors.New(`a list of globs on files in the project, as ["srv/**"]`)
+	}
+	return patterns, nil
 }

@@ -18,7 +18,7 @@ import (
 // settings returns all keys. If two keys are equally similar to an unknown one, starhost suggests the first.
 // The first call makes the list, because few runs need it.
 var settings = sync.OnceValue(func() []*setting {
-	return slices.Concat(coreSettings(), modelSettings(), outsideSettings(), serveSettings(), logSettings(), bundleSettings())
+	return slices.Concat(coreSettings(), modelSettings(), outsideSettings(), logSettings(), bundleSettings())
 })
 
 // modelSettings returns the keys about language models.
@@ -51,7 +51,7 @@ func modelSettings() []*setting {
 	}
 }
 
-// outsideSettings returns the keys about databases, tools of agents, and other servers.
+// outsideSettings returns the keys about databases, tools of agents, other servers, and trust.
 func outsideSettings() []*setting {
 	return []*setting{
 		row("store.url", userOnly, withoutPassword(value(parseStore, func(c *Config, _ string) *string { return &c.Store.URL })),
@@ -129,6 +129,12 @@ func outsideSettings() []*setting {
 		row("process.NAME.timeout", userOnly, value(parseDuration, func(c *Config, name string) *time.Duration { return &c.process(name).Timeout }),
 			`"5s"`, `process.review.timeout = "2s"`,
 			"The longest time for an answer of the program."),
+		row("serve.tools.roles", ifTrusted, list(func(c *Config, _ string) *[]string { return &c.Serve.ToolRoles }),
+			`["default"]`, `serve.tools.roles = ["default", "night"]`,
+			"The roles for which programs can register tools at serve --tools. Only a session with the role gets a tool that is registered for one role."),
+		row("trust.pin", always, value(parsePins, func(c *Config, _ string) *[]string { return &c.Pins }),
+			`[]`, `trust.pin = ["srv/**", "package.json"]`,
+			"Globs on files of the project that trust pins beside the config, the plugins, the libraries, and the files and folders that commands name. Programs such as sh, node, npm and make run files that no argument names: without pin, starhost trust says that it does not pin them."),
 	}
 }
 
@@ -137,26 +143,6 @@ var (
 	interceptWords = []string{"before_llm", "after_llm", "before_tool", "after_tool", "approve_tool"}
 	observeWords   = []string{"agent.turn.start", "agent.turn.end"}
 )
-
-// ModelConfig says which language models there are, and bounds their answers.
-type ModelConfig struct {
-	// Default names the default model; "" means none.
-	Default string
-	// Timeout bounds the time for one answer, with all attempts.
-	Timeout time.Duration
-	// Rounds is the most requests of a turn that offer tools.
-	Rounds int
-	// Answer is the most bytes of an answer.
-	Answer int64
-	// Endpoints are the endpoints of [model.NAME], by NAME. Load sets their missing fields and checks them.
-	Endpoints map[string]*starhost.Endpoint
-}
-
-func newModelConfig() ModelConfig {
-	return ModelConfig{
-		Timeout: 10 * time.Minute, Rounds: 25, Answer: 4 << 20, Endpoints: map[string]*starhost.Endpoint{},
-	}
-}
 
 // endpoint returns the endpoint of [model.NAME]. If there is none, it adds one.
 func (c *Config) endpoint(name string) *starhost.Endpoint {

@@ -294,25 +294,6 @@ func shortList(list []Change) string {
 	return text
 }
 
-// trustedFiles are the files of a trusted project.
-type trustedFiles struct {
-	folder string
-	files  map[string]fragments.Hash // hashes of the files, by absolute real path; nil accepts any bytes
-}
-
-// covers reports whether the plugin belongs to the trusted project, so that the project's grants
-// apply to it.
-func (t *trustedFiles) covers(s *Source) bool {
-	switch {
-	case t == nil:
-		return false
-	case t.files == nil:
-		return s.Project || s.isWithin(t.folder)
-	}
-	_, known := t.files[s.mainPath()]
-	return known
-}
-
 // folder returns the absolute path of the project's folder, without links.
 func (l *layer) folder() string { return resolveLinks(filepath.Dir(l.real)) }
 

@@ -50,3 +50,22 @@ func nearestConfig(folders []string) string {
 	}
 	return ""
 }
+
+// resolveLinks follows the links of a path. If the path does not exist, it follows the links of the
+// part that exists.
+func resolveLinks(name string) string {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	parent := filepath.Dir(name)
+	if parent == name {
+		return name
+	}
+	return filepath.Join(resolveLinks(parent), filepath.Base(name))
+}
+
+// isInside reports whether a path leads into the folder after all links.
+func isInside(folder, name string) bool {
+	rel, err := filepath.Rel(resolveLinks(folder), resolveLinks(name))
+	return err == nil && filepath.IsLocal(rel)
+}

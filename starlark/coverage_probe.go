@@ -22,14 +22,6 @@ func isProbe(name string) bool { return name == lineProbe || name == branchProbe
 // factor of 4.3.
 const coveredSteps = 8
 
-// stepRate returns how many interpreter steps count as one step of a limit, an allowance or a usage.
-func (s *Sandbox) stepRate() uint64 {
-	if s.coverage != nil {
-		return coveredSteps
-	}
-	return 1
-}
-
 // probeSites are the places of a file that have a probe.
 type probeSites struct {
 	counters int // the number of counters; their numbers begin with 1
@@ -68,12 +60,8 @@ func (r *rewriter) lineProbeStmt(pos syntax.Position) syntax.Stmt {
 	return &syntax.ExprStmt{X: probeCall(pos, lineProbe, intLiteral(pos, n))}
 }
 
-// rewriteCondition rewrites the condition of the if or elif at pos. If coverage is measured, it
-// adds a probe.
-func (r *rewriter) rewriteCondition(pos syntax.Position, e syntax.Expr) syntax.Expr {
-	if r.sites == nil {
-		return r.expr(e)
-	}
+// probeCondition returns the condition of the if or elif at pos, rewritten and with a probe.
+func (r *rewriter) probeCondition(pos syntax.Position, e syntax.Expr) syntax.Expr {
 	yes, no := r.sites.counter(), r.sites.counter()
 	r.sites.branches = append(r.sites.branches, branchSite{int(pos.Line), int(pos.Col), yes, no})
 	return probeCall(pos, branchProbe, intLiteral(pos, yes), intLiteral(pos, no), r.expr(e))

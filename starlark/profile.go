@@ -53,14 +53,6 @@ func compareFrames(a, b Frame) int {
 	)
 }
 
-// tickInterval returns the number of steps between two ticks of a run.
-func (s *Sandbox) tickInterval() uint64 {
-	if s.profile != nil {
-		return 1
-	}
-	return tickSteps
-}
-
 // addSample counts the spending of w since the last sample, for the current stack. The interpreter
 // ticks before each instruction, when the stack is still that of the previous instruction.
 func (p *Profile) addSample(w *worker) {

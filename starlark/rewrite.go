@@ -124,7 +124,7 @@ func (r *rewriter) stmt(out []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 	case *syntax.ExprStmt:
 		s.X = r.expr(s.X)
 	case *syntax.IfStmt:
-		s.Cond = r.rewriteCondition(s.If, s.Cond)
+		s.Cond = r.condition(s.If, s.Cond)
 		s.True, s.False = r.stmts(s.True), r.stmts(s.False)
 	case *syntax.ForStmt:
 		r.forStmt(s)
@@ -371,7 +371,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 	case *syntax.TupleExpr:
 		r.exprs(e.List)
 	case *syntax.CondExpr:
-		e.Cond, e.True, e.False = r.rewriteCondition(e.If, e.Cond), r.expr(e.True), r.expr(e.False)
+		e.Cond, e.True, e.False = r.condition(e.If, e.Cond), r.expr(e.True), r.expr(e.False)
 	case *syntax.UnaryExpr:
 		return r.unary(e)
 	case *syntax.BinaryExpr:
@@ -468,7 +468,7 @@ func (r *rewriter) comprehension(e *syntax.Comprehension) syntax.Expr {
 			}
 			c.Vars = r.plainTarget(c.Vars)
 		case *syntax.IfClause:
-			c.Cond = r.rewriteCondition(c.If, c.Cond)
+			c.Cond = r.condition(c.If, c.Cond)
 		}
 	}
 	if !e.Curly {
@@ -550,3 +550,11 @@ func (r *rewriter) arg(a syntax.Expr, positional *int) syntax.Expr {
 
 // spreadHelpers has the helpers of *args and **kwargs in a call.
 var spreadHelpers = map[syntax.Token]string{syntax.STAR: "$star", syntax.STARSTAR: "$kwstar"}
+
+// condition rewrites the condition of the if or elif at pos. If coverage is measured, it adds a probe.
+func (r *rewriter) condition(pos syntax.Position, e syntax.Expr) syntax.Expr {
+	if r.sites != nil {
+		return r.probeCondition(pos, e)
+	}
+	return r.expr(e)
+}

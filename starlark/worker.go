@@ -295,3 +295,19 @@ func (w *worker) extendDeadline(start time.Time) {
 		w.deadline = w.deadline.Add(time.Since(start))
 	}
 }
+
+// tickInterval returns the number of steps between two ticks of a run.
+func (s *Sandbox) tickInterval() uint64 {
+	if s.profile != nil {
+		return 1
+	}
+	return tickSteps
+}
+
+// stepRate returns how many interpreter steps count as one step of a limit, an allowance or a usage.
+func (s *Sandbox) stepRate() uint64 {
+	if s.coverage != nil {
+		return coveredSteps
+	}
+	return 1
+}

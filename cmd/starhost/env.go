@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"sync/atomic"
 	"time"
@@ -71,4 +72,31 @@ type program struct {
 	res    Result
 	args   []string                                      // the command line
 	chosen func(cmd *cobra.Command, args []string) error // runs the command that the parser found; nil for help
+}
+
+const (
+	colourVariable = "STARHOST_COLOR"
+	logVariable    = "STARHOST_LOG"
+)
+
+// readEnvironment sets colours and the level of logs from the environment, unless flags set them.
+func (p *program) readEnvironment(cmd *cobra.Command) error {
+	var level string
+	for _, v := range []struct {
+		name   string
+		values []string
+		to     *string
+	}{
+		{colourVariable, []string{"auto", "always", "never"}, &p.env.colour},
+		{logVariable, []string{"info", "quiet", "debug"}, &level},
+	} {
+		value := cmp.Or(p.env.getenv(v.name), v.values[0])
+		if err := checkChoice(v.name, value, v.values, v.to); err != nil {
+			return err
+		}
+	}
+	if !cmd.Flags().Changed("quiet") && !cmd.Flags().Changed("verbose") {
+		p.env.quiet, p.env.verbose = level == "quiet", level == "debug"
+	}
+	return nil
 }

@@ -59,33 +59,6 @@ var variables = []struct{ name, doc string }{
 	{"STARHOST_TOKEN", "the token that clients of serve send"},
 }
 
-const (
-	colourVariable = "STARHOST_COLOR"
-	logVariable    = "STARHOST_LOG"
-)
-
-// readEnvironment sets colours and the level of logs from the environment, unless flags set them.
-func (p *program) readEnvironment(cmd *cobra.Command) error {
-	var level string
-	for _, v := range []struct {
-		name   string
-		values []string
-		to     *string
-	}{
-		{colourVariable, []string{"auto", "always", "never"}, &p.env.colour},
-		{logVariable, []string{"info", "quiet", "debug"}, &level},
-	} {
-		value := cmp.Or(p.env.getenv(v.name), v.values[0])
-		if err := checkChoice(v.name, value, v.values, v.to); err != nil {
-			return err
-		}
-	}
-	if !cmd.Flags().Changed("quiet") && !cmd.Flags().Changed("verbose") {
-		p.env.quiet, p.env.verbose = level == "quiet", level == "debug"
-	}
-	return nil
-}
-
 // printUsage prints how to call a command, with the command's own flags and formats. It omits the flags that
 // all commands have, because they would hide the others.
 func printUsage(cmd *cobra.Command) error {

@@ -140,7 +140,9 @@ func (p *program) emptyCommand() *cobra.Command {
 	if err := root.RegisterFlagCompletionFunc("format", completeFormat); err != nil {
 		panic(err) // not reached: the flag exists
 	}
-	root.SetHelpCommand(p.helpCommand(root))
+	if !isEventLine(p.args) {
+		root.SetHelpCommand(p.helpCommand(root))
+	}
 	root.SetHelpCommandGroupID(commandGroups[len(commandGroups)-1])
 	root.SetCompletionCommandGroupID(commandGroups[len(commandGroups)-1])
 	root.SetUsageFunc(printUsage)

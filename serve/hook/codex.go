@@ -2,10 +2,8 @@ package hook
 
 import (
 	"path"
-	"slices"
 	"strings"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
 )
 
@@ -38,18 +36,6 @@ func writeCodex(e *Event, v *verdict) (Answer, error) {
 		v.allow = true // without this, Codex runs the old arguments
 	}
 	return writeClaude(e, v)
-}
-
-// unseenReason returns why a person must allow a call. The call starts a program that runs what is typed, and
-// Codex types by write_stdin without an event. Codex tells a hook neither that it will type, nor whether the
-// program has a terminal.
-func unseenReason(pre *starhost.Event) string {
-	agent, call := agents.Find(pre.Agent), pre.CallInfo()
-	switch {
-	case agent == nil, call == nil, !slices.Contains(strings.Fields(agent.Unseen), pre.Tool), !isTyped(call.Command):
-		return ""
-	}
-	return agent.Title + " shows no hook what is typed into this program: run its commands one by one"
 }
 
 // interpreters are programs that run what is typed, if they get no other text.

@@ -404,3 +404,15 @@ func endSentence(reason string) string { return strings.TrimRight(reason, ".") +
 func describeMissingPerson(reason string) string {
 	return "approval is needed and nobody can give it: " + cmp.Or(reason, "no reason given")
 }
+
+// unseenReason returns why a person must allow a call. The call starts a program that runs what is typed, and
+// Codex types by write_stdin without an event. Codex tells a hook neither that it will type, nor whether the
+// program has a terminal.
+func unseenReason(pre *starhost.Event) string {
+	agent, call := agents.Find(pre.Agent), pre.CallInfo()
+	switch {
+	case agent == nil, call == nil, !slices.Contains(strings.Fields(agent.Unseen), pre.Tool), !isTyped(call.Command):
+		return ""
+	}
+	return agent.Title + " shows no hook what is typed into this program: run its commands one by one"
+}

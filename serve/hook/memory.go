@@ -129,12 +129,8 @@ type sharedRecord struct {
 const liveVersion = 1
 
 // hold takes a shared session for an event, from before its guards are compared until its state is stored. It
-// waits until no other event has the session, on this server or another. A Memory that shares nothing holds
-// nothing.
+// waits until no other event has the session, on this server or another.
 func (m *Memory) hold(ctx context.Context, name string) (release func(), err error) {
-	if m == nil || m.shared == nil {
-		return func() {}, nil
-	}
 	s, leave := m.enter(name, func(*memorySession) bool { return true })
 	select {
 	case s.held <- struct{}{}:

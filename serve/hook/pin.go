@@ -192,10 +192,12 @@ func (o *Options) hold(ctx context.Context, e *Event) (p *Pin, release func()) {
 	if o.States == nil || e.session == "" {
 		return nil, release
 	}
-	release, err := o.States.Memory.hold(ctx, fileName(e.agent.Name, e.session))
-	if err != nil {
-		o.States = nil
-		return &Pin{err: fmt.Errorf("nobody can tell which guards this session had: %w", err)}, release
+	if m := o.States.Memory; m != nil && m.shared != nil {
+		var err error
+		if release, err = m.hold(ctx, fileName(e.agent.Name, e.session)); err != nil {
+			o.States = nil
+			return &Pin{err: fmt.Errorf("nobody can tell which guards this session had: %w", err)}, release
+		}
 	}
 	if o.Pin == nil {
 		return o.States.Pin(e), release
