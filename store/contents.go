@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,11 +68,8 @@ func (d *DB) put(ctx context.Context, contents []fragments.Content, kind string,
 		query += ` AND LENGTH(type) = 0`
 	}
 	id := func(c fragments.Content) any { return c.ID[:] }
-	due, err := absent(ctx, d, query, contents, id, now.Add(-day).Unix())
-	if err == nil && len(due) > 0 {
-		err = d.putDue(ctx, due, kind, now)
-	}
-	return err
+	put := func(due []fragments.Content) error { return d.putDue(ctx, due, kind, now) }
+	return putAbsent(ctx, d, query, contents, id, put, now.Add(-day).Unix())
 }
 
 // putDue stores contents. A content that is put as a text once is a text.
@@ -117,9 +113,6 @@ func (d *DB) find(ctx context.Context, id fragments.Hash) (text, kind string, ok
 	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
 		var data, typ []byte
 		err := db.QueryRowContext(ctx, `SELECT text, type FROM starhost_content WHERE id = $1`, id[:]).Scan(&data, &typ)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
 		if text, kind, ok = string(data), string(typ), err == nil; ok && fragments.Sum(text) != id {
 			return &schemaError{fmt.Sprintf("the content of %s has another hash: the database is damaged", id)}
 		}
@@ -204,9 +197,6 @@ func (d *DB) Alias(ctx context.Context, name string) (id fragments.Hash, ok bool
 	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
 		var data []byte
 		err := db.QueryRowContext(ctx, `SELECT id FROM starhost_alias WHERE name = $1`, []byte(name)).Scan(&data)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
 		ok = err == nil && copy(id[:], data) == len(id)
 		return err
 	})

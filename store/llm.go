@@ -91,10 +91,8 @@ func (l *LLM) Put(ctx context.Context, contents ...fragments.Content) error {
 		return nil
 	}
 	id := func(c fragments.Content) any { return c.ID.String() }
-	missing, err := absent(ctx, l.db, `SELECT COUNT(*) FROM fragments WHERE hash = $1`, contents, id)
-	if err == nil && len(missing) > 0 {
-		err = l.putMissing(ctx, missing, now)
-	}
+	put := func(missing []fragments.Content) error { return l.putMissing(ctx, missing, now) }
+	err := putAbsent(ctx, l.db, `SELECT COUNT(*) FROM fragments WHERE hash = $1`, contents, id, put)
 	if err == nil {
 		l.db.recent.add(contents, now)
 	}
@@ -130,9 +128,6 @@ func (l *LLM) Get(ctx context.Context, id fragments.Hash) (text string, ok bool,
 	err = l.db.read(ctx, func(ctx context.Context, db *sql.DB) error {
 		var data []byte
 		err := db.QueryRowContext(ctx, `SELECT CAST(content AS BLOB) FROM fragments WHERE hash = $1`, id.String()).Scan(&data)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
 		if text, ok = string(data), err == nil; ok && fragments.Sum(text) != id {
 			return &schemaError{fmt.Sprintf("the content of %s has another hash: it was changed", id)}
 		}
@@ -183,9 +178,6 @@ func (l *LLM) Alias(ctx context.Context, name string) (id fragments.Hash, ok boo
 		var text string
 		err := db.QueryRowContext(ctx, `SELECT fragments.hash FROM fragment_aliases
 JOIN fragments ON fragments.id = fragment_aliases.fragment_id WHERE fragment_aliases.alias = $1`, name).Scan(&text)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
 		if err == nil {
 			id, err = fragments.ParseHash(text)
 		}

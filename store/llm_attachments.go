@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/starhost/starhost/fragments"
@@ -12,27 +11,25 @@ import (
 // PutAttachments stores attachments, each once: the bytes, or the URL that the model fetches.
 func (l *LLM) PutAttachments(ctx context.Context, list ...*fragments.AttachmentRow) error {
 	id := func(a *fragments.AttachmentRow) any { return a.ID.String() }
-	missing, err := absent(ctx, l.db, `SELECT COUNT(*) FROM attachments WHERE id = $1`, list, id)
-	if err != nil || len(missing) == 0 {
-		return err
-	}
-	return l.db.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		for _, a := range missing {
-			if len(a.Content) > maxContent {
-				return &schemaError{fmt.Sprintf("got an attachment of %d bytes, want at most %d", len(a.Content), maxContent)}
-			}
-			var content any // NULL for a URL
-			if a.URL == "" {
-				content = []byte(a.Content)
-			}
-			_, err := tx.ExecContext(ctx, `INSERT INTO attachments (id, type, url, content)
+	return putAbsent(ctx, l.db, `SELECT COUNT(*) FROM attachments WHERE id = $1`, list, id, func(missing []*fragments.AttachmentRow) error {
+		return l.db.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			for _, a := range missing {
+				if len(a.Content) > maxContent {
+					return &schemaError{fmt.Sprintf("got an attachment of %d bytes, want at most %d", len(a.Content), maxContent)}
+				}
+				var content any // NULL for a URL
+				if a.URL == "" {
+					content = []byte(a.Content)
+				}
+				_, err := tx.ExecContext(ctx, `INSERT INTO attachments (id, type, url, content)
 SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM attachments WHERE id = $1)`,
-				a.ID.String(), nullText(a.Type), nullText(a.URL), content)
-			if err != nil {
-				return err
+					a.ID.String(), nullText(a.Type), nullText(a.URL), content)
+				if err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 
@@ -48,8 +45,6 @@ func (l *LLM) Attachment(ctx context.Context, id fragments.Hash) (a fragments.At
 		err := db.QueryRowContext(ctx, `SELECT type, path, url, content FROM attachments WHERE id = $1`, id.String()).
 			Scan(&kind, &path, &url, &content)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return nil
 		case err != nil:
 			return err
 		case content == nil:

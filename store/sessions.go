@@ -73,10 +73,7 @@ func (d *DB) LoadSession(ctx context.Context, id string) (s host.SavedSession, e
 		var data, sum []byte
 		err := db.QueryRowContext(ctx, `SELECT version, sum, data FROM starhost_session WHERE id = $1`, []byte(id)).
 			Scan(&version, &sum, &data)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return nil
-		case err != nil:
+		if err != nil {
 			return err
 		}
 		s, err = decodeSession(id, version, data, sum)

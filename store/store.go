@@ -213,7 +213,8 @@ func openFile(file string) (h handles, err error) {
 	return h, nil
 }
 
-// read runs a query function on the reading handle. Without a database file, it does not call it.
+// read runs a query function on the reading handle. Without a database file, it does not call it. It is no failure
+// if a row is missing.
 func (d *DB) read(ctx context.Context, f func(ctx context.Context, db *sql.DB) error) error {
 	return d.readFor(ctx, patience, f)
 }
@@ -227,7 +228,10 @@ func (d *DB) readFor(
 		if err != nil || h == nil {
 			return err
 		}
-		return f(ctx, h.read)
+		if err = f(ctx, h.read); errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
 	})
 }
 
@@ -269,11 +273,11 @@ func (e *commitError) Unwrap() error { return e.error }
 // A refusal is the caller's mistake, or a limit, and no failure of the database.
 type refusal struct{ error }
 
-// absent returns the items of a list of which the database has none: those that a query counts as 0, whose first
-// argument is their id.
-func absent[T any](ctx context.Context, d *DB, query string, all []T, id func(T) any, more ...any) (list []T, err error) {
-	list = all // without a file it has nothing
-	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
+// putAbsent stores the items of a list of which the database has none by put, if there are some: those that a query
+// counts as 0, whose first argument is their id.
+func putAbsent[T any](ctx context.Context, d *DB, query string, all []T, id func(T) any, put func([]T) error, more ...any) error {
+	list := all // without a file it has nothing
+	err := d.read(ctx, func(ctx context.Context, db *sql.DB) error {
 		list = nil
 		for _, item := range all {
 			var n int
@@ -286,7 +290,10 @@ func absent[T any](ctx context.Context, d *DB, query string, all []T, id func(T)
 		}
 		return nil
 	})
-	return list, err
+	if err == nil && len(list) > 0 {
+		err = put(list)
+	}
+	return err
 }
 
 // repeat calls f until it succeeds or the limit of time ends. It repeats failures that pass, and
