@@ -159,13 +159,22 @@ func refuseArguments(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
+	var names, below []string
 	for _, c := range root.Commands() {
 		if !c.Hidden {
 			names = append(names, c.Name())
 		}
+		for _, sub := range c.Commands() {
+			if sub.Name() == args[0] {
+				below = append(below, commandName(sub))
+			}
+		}
 	}
-	e := &report.UsageError{Msg: "unknown command " + quote(args[0]) + near.DidYouMean(args[0], names), Help: "starhost --help"}
+	hint := near.DidYouMean(args[0], names)
+	if len(below) > 0 {
+		hint = near.Hint(strings.Join(below, " or "))
+	}
+	e := &report.UsageError{Msg: "unknown command " + quote(args[0]) + hint, Help: "starhost --help"}
 	if strings.HasSuffix(args[0], ".star") {
 		e.Msg = "unknown command " + quote(args[0]) + near.Hint("starhost eval "+args[0])
 	}
