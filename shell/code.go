@@ -257,10 +257,8 @@ func (c *codeReader) isShown(i int) bool {
 	if asks := hasStart(c.at(end-1).text, "is_", "get_"); asks && c.at(end).kind == '(' && c.at(end+1).kind == ')' {
 		end += 2
 	}
-	if c.list[at] == (token{'(', "{"}) { // of an f-string
-		return contains("!:)", c.at(end).kind)
-	}
-	return hasName(viewers, c.at(at-1).text) && c.at(at-2).kind != '.' && contains("),", c.at(end).kind)
+	isFormat := c.list[at] == token{'(', "{"} // of an f-string
+	return isFormat && contains("!:)", c.at(end).kind) || hasName(viewers, c.at(at-1).text) && c.at(at-2).kind != '.' && contains("),", c.at(end).kind)
 }
 
 // isAllowed judges a name: what stands around it decides what it may be.
@@ -525,11 +523,11 @@ func (r *reader) codeOf(args []word) word {
 	switch {
 	case len(args) > 1 && args[0].known && args[0].text == "-c":
 		return args[1]
-	case (len(args) == 0 || args[0].text == "-" && args[0].known) && len(r.stdin) == 1 && (r.stdin[0].N == nil || r.stdin[0].N.Value == "0") && r.stdin[0].Hdoc != nil:
-		nodes := r.script.Nodes
-		code := r.heredocText(r.stdin[0])
-		r.script.Nodes = nodes
-		return code
+	case len(args) == 0 || args[0].text == "-" && args[0].known:
+		if documents, others := inputs(r.stdin); len(documents) == 1 && !others {
+			defer func(nodes int) { r.script.Nodes = nodes }(r.script.Nodes)
+			return r.heredocText(documents[0])
+		}
 	}
 	return word{}
 }

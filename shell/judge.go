@@ -196,7 +196,7 @@ func judgeWriter(r *reader, name string, row *program, args []word) {
 			r.setWild()
 		}
 		r.addWrite(w)
-		if name != "tee" && (name != "cp" || value != "" || copiesTrees(args)) { // which make the files that they name, and no other
+		if name != "tee" && (name != "cp" || value != "" || slices.ContainsFunc(args, word.mayFlag)) { // which make the files that they name, and no other, unless cp copies folders
 			r.addWrite(word{text: value, known: value != ""})
 		}
 		if w.mayFlag() && len(w.text) < 100 {
@@ -206,9 +206,6 @@ func judgeWriter(r *reader, name string, row *program, args []word) {
 		}
 	}
 }
-
-// copiesTrees reports whether cp may copy folders with files that nobody names.
-func copiesTrees(args []word) bool { return slices.ContainsFunc(args, word.mayFlag) }
 
 // curlShows are the flags of curl that name no file which it writes; ":" stands behind those with a value.
 const curlShows = " --silent --show-error --fail --fail-with-body --location --max-time: --connect-timeout: --retry: --retry-delay: --retry-connrefused --header: --data: --data-raw: --json: --request: " +

@@ -749,7 +749,7 @@ func isElsewhere(text string) bool {
 // isPlainArgument reports whether a word for a trusted runner decides nothing about which programs run.
 func isPlainArgument(w word, row *options) bool {
 	if !w.known {
-		return w.open().pattern != "" && !strings.HasPrefix(w.open().pattern, "-") && !strings.HasPrefix(w.open().pattern, "*")
+		return w.many && w.open().pattern != "" && !strings.HasPrefix(w.open().pattern, "-") && !strings.HasPrefix(w.open().pattern, "*")
 	}
 	clusters := row == nil || row.style != oneDash
 	shortens := row == nil || row.style == getopt || row.style == gnu // --exe is --exec
