@@ -24,7 +24,7 @@ type line struct {
 	others    int                   // those that stand in no command
 	mentioned map[*Rule]answer      // whether the whole line has one of the words of a rule
 	fed       map[*Rule]answer      // whether the whole line has a text of a rule
-
+	listed    map[*Rule]answer      // whether the whole line lists paths of a rule
 }
 
 // A command is one of the commands of a line, of which the line may have more that are equal.
@@ -59,7 +59,7 @@ func once(answers map[*Rule]answer, r *Rule, ask func() answer) answer {
 func newLine(call *Call) *line {
 	l := &line{
 		call: call, runs: map[string]answer{}, others: len(call.URL), named: map[string][]*command{}, wrapped: map[string][]*command{},
-		hidden: map[string]bool{}, mentioned: map[*Rule]answer{}, fed: map[*Rule]answer{},
+		hidden: map[string]bool{}, mentioned: map[*Rule]answer{}, fed: map[*Rule]answer{}, listed: map[*Rule]answer{},
 	}
 	for _, path := range call.Paths {
 		l.others += len(path) + 8
@@ -136,7 +136,7 @@ func (c *command) placesOf(words []*string) *places {
 		if c.places == nil {
 			c.places = map[**string]*places{}
 		}
-		p = newPlaces(words, c.folder())
+		p = newPlaces(words, c.folder(), false)
 		c.places[&words[0]] = p
 	}
 	return p

@@ -346,7 +346,7 @@ func (r *Rule) shellPaths(l *line) answer {
 		if r.Pack != "" && c.allowed {
 			continue
 		}
-		if any = max(any, r.commandPaths(c, onlyWrites)); any == yes {
+		if any = max(any, r.commandPaths(l, c, onlyWrites)); any == yes {
 			return yes
 		}
 	}
@@ -363,7 +363,7 @@ func (at folder) move(name string, args []*string) folder {
 }
 
 // commandPaths says whether one command may use a path of the rule.
-func (r *Rule) commandPaths(c *command, onlyWrites bool) answer {
+func (r *Rule) commandPaths(l *line, c *command, onlyWrites bool) answer {
 	any, at := no, c.folder()
 	look := func(list []*string, most answer) {
 		if any != yes && len(list) > 0 {
@@ -381,14 +381,28 @@ func (r *Rule) commandPaths(c *command, onlyWrites bool) answer {
 		}
 		look(c.distinct, most)
 		any = max(any, r.unknownWords(c, c.open))
-		if r.Pack == "" && (c.Via == "xargs" || c.Via == "find -exec") && slices.Contains(c.Argv, nil) { // any file
-			return max(any, maybe)
+		if any == no && (c.Via == "xargs" || c.Via == "find -exec") && slices.Contains(c.Argv, nil) {
+			any = once(l.listed, r, func() answer { return r.listedPaths(l) })
 		}
 	}
 	if any != yes {
 		any = max(any, r.unknownWords(c, c.Globs))
 	}
 	return any
+}
+
+// listedPaths says whether the line may list paths of the rule, for a command that gets some of them.
+func (r *Rule) listedPaths(l *line) answer {
+	if r.Pack == "" { // any file
+		return maybe
+	}
+	any := no
+	for _, c := range l.commands {
+		if does(c.Name, "lists") && len(c.distinct) > 0 {
+			any = max(any, r.anyPlace(c.placesOf(c.distinct), c.folder()), r.unknownWords(c, c.open))
+		}
+	}
+	return min(any, maybe)
 }
 
 // opens reports whether the words of a command may be files that it opens, or that it writes.
@@ -466,11 +480,7 @@ func (r *Rule) unknownWords(c *command, words []string) answer {
 				list = append(list, &words[i])
 			}
 		}
-		p = newPlaces(list, c.folder())
-		for i := range p.list {
-			p.list[i].text.open = true
-		}
-		if c.globs == nil {
+		if p = newPlaces(list, c.folder(), true); c.globs == nil {
 			c.globs = map[*string]*places{}
 		}
 		c.globs[&words[0]] = p
@@ -492,12 +502,13 @@ type places struct {
 }
 
 // add adds the paths that a word may name: the whole word, or what stands behind a flag, "=", ":" or "@".
-func (p *places) add(word string, at folder) {
+func (p *places) add(word string, at folder, open bool) {
 	if word == "{}" { // find and xargs replace it
 		return
 	}
 	add := func(path string) {
 		text := newPathText(joinPath(at.path, path))
+		text.open = open
 		p.list, p.globs = append(p.list, place{path, text}), p.globs || text.globs
 	}
 	add(word)
@@ -511,12 +522,12 @@ func (p *places) add(word string, at folder) {
 	}
 }
 
-// newPlaces returns the places of words in a folder.
-func newPlaces(words []*string, at folder) *places {
+// newPlaces returns the places of words in a folder. open says that a shell expands their globs.
+func newPlaces(words []*string, at folder, open bool) *places {
 	p := &places{}
 	for _, w := range words {
 		if w != nil {
-			p.add(*w, at)
+			p.add(*w, at, open)
 		}
 	}
 	var all strings.Builder
