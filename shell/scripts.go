@@ -486,7 +486,7 @@ func nixText(r *reader, argv []word) (text word, ok bool) {
 	if len(argv) > 1 && argv[1].text == "--pure" {
 		argv = argv[1:]
 	}
-	ok = len(argv) == 3 && argv[1].text == "--run" && slices.Contains(r.options.Trusted, nixRun)
+	ok = len(argv) == 3 && argv[1].text == "--run" && slices.Contains(r.options.Trusted, nixRun) && r.ownFile("shell.nix") != ""
 	return argv[len(argv)-1], ok
 }
 

@@ -279,7 +279,7 @@ var poison = []string{
 	"MYVIMRC", "INPUTRC", "XDG_CONFIG_HOME", "DOCKER_CONFIG", "HELM_PLUGINS",
 	"CLOUDSDK_PYTHON", "AWS_CONFIG_FILE", "TF_CLI_CONFIG_FILE", "RSYNC_CONNECT_PROG",
 	"PYTHONHOME", "PYTHONBREAKPOINT", "PYTHONWARNINGS", "NODE_PATH", "NPM_CONFIG_SCRIPT_SHELL",
-	"npm_config_script_shell", "CLASSPATH", "TERMINFO", "MAKEFILES", "CARGO_BUILD_RUSTC",
+	"npm_config_script_shell", "CLASSPATH", "TERMINFO", "MAKEFILES", "CARGO_BUILD_RUSTC", "NIX_PATH", "NIX_CONFIG", "NIX_BUILD_SHELL", "NIX_REMOTE",
 }
 
 // runnerSettings begin the names of variables that tell a runner what it reads, runs or fetches.
