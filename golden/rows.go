@@ -254,21 +254,17 @@ func splitFiles(cases []*testCase) (list [][]*testCase) {
 	return list
 }
 
-// judgeFile judges a case, or all rows of one case, and edits its file. n is the number of rows that it
-// judged: with FailFast, those up to the first failure.
-func judgeFile(cases []*testCase, o *Options) (results []Result, n int) {
+// judgeFile judges a case, or all rows of one case, and edits its file.
+func judgeFile(cases []*testCase, o *Options) (results []Result) {
 	c := cases[0]
 	if c.row == nil {
 		r, m := c.judge(o)
 		m.apply(c, &r)
-		return []Result{r}, 1
+		return []Result{r}
 	}
 	sections, edits := splitSections(c.src), 0
 	failed := false
 	for _, c := range cases {
-		if failed && o.FailFast {
-			break
-		}
 		r, m := c.judge(o)
 		results = append(results, r)
 		failed = failed || r.Status == Failed
@@ -281,7 +277,6 @@ func judgeFile(cases []*testCase, o *Options) (results []Result, n int) {
 	if edits > 0 {
 		text = joinSections(sections)
 	}
-	n = len(results)
 	whole := Result{Name: c.caseFile.id, File: c.file.Shown, Prose: c.prose, Status: Passed}
 	if c.recordedNew {
 		whole.Status, whole.Text = Recorded, c.recorded
@@ -304,7 +299,7 @@ func judgeFile(cases []*testCase, o *Options) (results []Result, n int) {
 	if whole.Status != Passed {
 		results = append(results, whole)
 	}
-	return results, n
+	return results
 }
 
 // unusedByAll returns the parts of a case that none of its rows used. If not all rows ran, it returns none.
