@@ -318,7 +318,7 @@ func (r *Result) text() string {
 		at += ":" + strconv.Itoa(r.Line)
 	}
 	text := texttable.EscapeLine(fmt.Sprintf("%s %s (%s)", strings.ToUpper(string(r.Status)), r.Name, at)) + "\n"
-	for line := range strings.Lines(r.Prose) {
+	for line := range strings.Lines(errtext.CutTo(r.Prose, 2000, " …")) {
 		text += strings.TrimRight("  "+line, " \r\n") + "\n"
 	}
 	return text + r.Details()

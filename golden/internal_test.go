@@ -360,3 +360,11 @@ func TestAnswersBy(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestProseIsBounded checks that a report shows the beginning of a long description alone.
+func TestProseIsBounded(t *testing.T) {
+	r := Result{Name: "a", Prose: strings.Repeat("a line\n", 1_000_000)}
+	if text := r.describe(); len(text) > 4000 || !strings.HasSuffix(text, " …\n") {
+		t.Errorf("got %d bytes, which end with %q", len(text), text[max(0, len(text)-20):])
+	}
+}
