@@ -215,21 +215,10 @@ const maxHashes = 32 << 20
 // New returns a Host without plugins.
 func New(o Options) *Host {
 	o.Prompt = o.Prompt.withDefaults()
-	if o.Workers <= 0 {
-		o.Workers = 8
-	}
-	if o.EventTimeout <= 0 {
-		o.EventTimeout = defaultEventTimeout
-	}
-	if o.MaxResult <= 0 {
-		o.MaxResult = defaultMaxResult
-	}
-	if o.ApprovalTimeout <= 0 {
-		o.ApprovalTimeout = 5 * time.Minute
-	}
-	if o.MaxRounds <= 0 {
-		o.MaxRounds = 25
-	}
+	o.Workers, o.MaxRounds = cmp.Or(max(o.Workers, 0), 8), cmp.Or(max(o.MaxRounds, 0), 25)
+	o.EventTimeout = cmp.Or(max(o.EventTimeout, 0), defaultEventTimeout)
+	o.MaxResult = cmp.Or(max(o.MaxResult, 0), defaultMaxResult)
+	o.ApprovalTimeout = cmp.Or(max(o.ApprovalTimeout, 0), 5*time.Minute)
 	o.MaxWaiting = cmp.Or(o.MaxWaiting, 16)
 	if o.Clock == nil {
 		o.Clock = time.Now

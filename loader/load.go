@@ -139,7 +139,7 @@ type loadRun struct {
 
 // newLoadRun finds the plugins to load. The caller closes the set of the result, even if there is an error.
 func newLoadRun(o Options) (*loadRun, error) {
-	o.Dir = cmp.Or(o.Dir, ".")
+	o.Dir, o.Workers = cmp.Or(o.Dir, "."), cmp.Or(max(o.Workers, 0), runtime.GOMAXPROCS(0))
 	if o.LookupEnv == nil {
 		o.LookupEnv = func(string) (string, bool) { return "", false }
 	}
@@ -195,7 +195,7 @@ func (l *loadRun) run(ctx context.Context) error {
 		prepared[i].loadRun, prepared[i].source, prepared[i].plugin = l, s, &l.set.Plugins[i]
 		prepared[i].config, prepared[i].libraries = config, l.librariesOf(config)
 	}
-	l.each(len(l.sources), func(i int) {
+	parallel.Each(l.Workers, len(l.sources), func(i int) {
 		if e := &prepared[i]; !off[e.source] {
 			e.prepare()
 		}
@@ -238,7 +238,7 @@ func (l *loadRun) evaluate(ctx context.Context, wave []*evaluation) {
 			others = append(others, e)
 		}
 	}
-	l.each(len(own), func(i int) { own[i].err = own[i].evaluate(ctx) })
+	parallel.Each(l.Workers, len(own), func(i int) { own[i].err = own[i].evaluate(ctx) })
 	for _, e := range others {
 		limits := e.config.LimitsOf(e.source)
 		limits.Memory = max(1, min(limits.Memory, l.config.Limits.Memory-min(l.config.Limits.Memory, l.othersUsed)))
@@ -306,15 +306,6 @@ func (l *loadRun) register(list []*evaluation) {
 	for i, err := range l.set.Host.AddEach(plugins) {
 		good[i].recordResult(err)
 	}
-}
-
-// each is [parallel.Each] with the workers of the load.
-func (l *loadRun) each(n int, do func(i int)) {
-	workers := l.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	parallel.Each(workers, n, do)
 }
 
 // find finds the plugins that the arguments or the config name.
