@@ -176,14 +176,18 @@ func (c *codeReader) at(i int) token {
 func (c *codeReader) readImports() bool {
 	var rest []token
 	for i := 0; i < len(c.list); i++ {
-		module, _, end := c.readName(i + 1)
-		from := c.list[i].text == "from" && c.at(i-1).text != "yield" && c.at(i-1).text != "raise" && c.at(end+1).text == "import"
-		if c.list[i].kind != 'a' || !from && c.list[i].text != "import" || c.at(i-1).kind == '.' {
+		module, before, text := "", c.at(i-1), c.list[i].text
+		from := text == "from" && !isOneOf(before.text, []string{"yield", "raise"})
+		isImport := c.list[i].kind == 'a' && before.kind != '.' && (from || text == "import")
+		if isImport && from {
+			name, _, end := c.readName(i + 1)
+			if isImport = c.at(end+1).text == "import"; isImport { // not raise A from b
+				module, i = name, end+1
+			}
+		}
+		if !isImport {
 			rest = append(rest, c.list[i])
 			continue
-		}
-		if from {
-			i = end + 1
 		}
 		for more := true; more; more = c.at(i).kind == ',' {
 			name, alias, end := c.readName(i + 1)
@@ -268,8 +272,8 @@ func (c *codeReader) isAllowed(i int) bool {
 		return c.isAttribute(i)
 	}
 	switch module := c.imported[name]; {
-	case name == "type":
-		return c.at(i+1).kind == '(' && c.isShown(i)
+	case module == ownModule, name == "type" && c.at(i+1).kind == '(':
+		return c.isShown(i)
 	case strings.HasPrefix(name, "__"), hasName(pythonDenied, name),
 		c.strict && hasName(viewers, name) && (c.at(i+1).kind != '(' || isOneOf(c.at(i-1).text, []string{"def", "class"})): // it may get another meaning
 		return false
@@ -277,8 +281,6 @@ func (c *codeReader) isAllowed(i int) bool {
 		return c.isRead(i)
 	case name == "Path":
 		return c.isPath(i)
-	case module == ownModule:
-		return c.isShown(i)
 	default:
 		return module == "" || c.isMember(module, i)
 	}

@@ -12,6 +12,7 @@ func TestLinear(t *testing.T) {
 	units := append([]string{
 		"a && ", "a || ", "a | ", "a; ", "cd a && ", "cowsay $x; ", "cowsay kubectl; ", "./a.sh; ", "sh a.sh; ", "[ -d a ] && ", "trap 'a' EXIT; ", "case $1 in *) a;; esac; ",
 		"f() { a; }; f; ", "unset -f f; ", "git -C a push -f; ", "\"$=x\" ", "$~x ", "make; ", "npm run a; ", "ulimit -n 1; ", "source ./a; ", "tar xf a; ", "> a; ", "if cd a; then b; fi; ",
+		"python3 -c 'open(a)'; ", "python3 <<E\n" + strings.Repeat("a.", 3000) + "a\nE\n", "python3 <<E\nfrom pathlib import Path\n" + strings.Repeat("Path(\"a\").a\n", 500) + "E\n", "python3 <<E\n" + strings.Repeat("f\"{a[1]}\"\n", 700) + "E\n",
 	}, hostileUnits...)
 	files := map[string]string{"a.sh": "cd b && a\n", "a": "a\n", "package.json": `{"scripts":{"a":"npm run a && b"}}`}
 	o := Options{Trusted: []string{"make"}, Read: func(name string) (string, bool) { text, ok := files[name]; return text, ok }}
