@@ -190,7 +190,7 @@ func eachArgument(args []*syntax.Word, record func(name string, number bool)) {
 	case name == "" && !slices.ContainsFunc(args[0].Parts, isPath), strings.Contains(name, `\`), name == "command" && len(args) > 1 && !strings.EqualFold(args[1].Lit(), "-v"),
 		hasName(" builtin eval source . trap vared zparseopts noglob nocorrect - ", name):
 		record("", false)
-	case !hasName(" read mapfile readarray getopts unset set wait integer float ", name) && (name != "printf" || len(args) < 2 || args[1].Lit() != "-v"):
+	case !hasName(" read mapfile readarray getopts unset set wait integer float getln sysread strftime zstat zselect zpty zsystem ", name) && (name != "printf" || len(args) < 2 || args[1].Lit() != "-v"):
 		return
 	}
 	for _, w := range args {
