@@ -407,7 +407,7 @@ func (r *Rule) listedPaths(l *line) answer {
 
 // opens reports whether the words of a command may be files that it opens, or that it writes.
 func (r *Rule) opens(c *command, onlyWrites bool) bool {
-	if sub, known := c.subWords(); known && len(sub) > 0 && *c.Name == "git" && sub[0] != nil && (isOneOf(*sub[0], namesOnly) || *sub[0] == "log" && hasFlag(c.Command, patches) == no) {
+	if sub, known := c.subWords(); known && len(sub) > 0 && *c.Name == "git" && sub[0] != nil && (isOneOf(*sub[0], namesOnly) || onlyWrites && *sub[0] == "add" || *sub[0] == "log" && hasFlag(c.Command, patches) == no) {
 		return false
 	}
 	if does(c.Name, "searches") && !onlyWrites {

@@ -317,7 +317,7 @@ func judgeInterpreter(r *reader, name string, args []word) {
 }
 
 // checkers are flags and subcommands of interpreters that read a program, and run none of it.
-const checkers = " php_-l php_--syntax-check node_--check node_-c deno_check deno_info deno_fmt "
+const checkers = " ruby_-c php_-l php_--syntax-check node_--check node_-c deno_check deno_info deno_fmt "
 
 // checksOnly reports whether an interpreter only checks files. A flag behind may load code.
 func checksOnly(name string, args []word) bool {

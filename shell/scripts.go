@@ -539,6 +539,7 @@ func (r *reader) ownPath(w word) string {
 // harmless for the program; ":" stands behind those with a value. unsafe are further ones like those of unsafeFlags.
 var runnerFlags = []struct{ programs, own, plain, unsafe string }{
 	{" docker docker-compose ", " -f --file ", " -p: ", ""},
+	{" node perl php python python3 ruby ts-node tsx ", "", " -f -p --file --config --config-file --dir --directory --prefix --cwd ", ""}, // of the file
 	{" cargo ", " --manifest-path ", " -p -D ", ""},
 	{" npm ", " --prefix ", " -D ", ""},
 	{" pnpm ", " -C --dir --prefix ", " -D ", ""},
