@@ -53,7 +53,7 @@ func readClaude(a *Agent, payload []byte) (*Event, error) {
 	case e.name == "SessionEnd":
 		e.clear = all.textField("reason") == "clear"
 	case e.name == "PostToolUseFailure":
-		e.result, e.isError = all.textField("error"), true
+		e.result, e.isError = resultText(all["error"]), true
 	}
 	return e, nil
 }

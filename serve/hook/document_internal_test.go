@@ -96,3 +96,13 @@ func TestDocumentDeep(t *testing.T) {
 		}
 	}
 }
+
+// TestFailureOfAnyForm checks that plugins see the message of a failed call in each form that a result may have.
+func TestFailureOfAnyForm(t *testing.T) {
+	for failure, want := range map[string]string{`"no"`: "no", `null`: "", `{"code":1}`: `{"code":1}`, `[{"type":"text","text":"no"}]`: "no"} {
+		e, err := readClaude(claudeCode, []byte(`{"hook_event_name":"PostToolUseFailure","tool_name":"Bash","tool_input":{},"error":`+failure+`}`))
+		if err != nil || e.result != want || !e.isError {
+			t.Errorf("%s: got %q, %v, %v, want %q", failure, e.result, e.isError, err, want)
+		}
+	}
+}
