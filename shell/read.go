@@ -525,8 +525,12 @@ func loopValue(items []word) (value word, ok bool) {
 	if len(items) == 1 && items[0].known {
 		return items[0], true
 	}
-	return word{ends: &ends{operand: true}}, len(items) > 0 && !slices.ContainsFunc(items, func(w word) bool {
-		return w.known && (w.text == "" || w.text[0] == '-') || !w.known && w.mayFlag() && (w.open().pattern == "" || w.open().pattern[0] == '-')
+	value.ends = &ends{operand: true}
+	if len(items) == 1 {
+		value.ends.home = items[0].glob()
+	}
+	return value, len(items) > 0 && !slices.ContainsFunc(items, func(w word) bool {
+		return w.known && (w.text == "" || w.text[0] == '-') || !w.known && w.mayFlag() && w.open().home == "" && (w.open().pattern == "" || w.open().pattern[0] == '-')
 	})
 }
 

@@ -21,7 +21,8 @@ type word struct {
 }
 
 // ends are what stands certainly in an unknown word, at its two ends. pattern is the glob if nothing else makes the
-// word unknown, and home the same for a word below a home folder. operand is true if the word is certainly no flag.
+// word unknown, and home the same for a word below a home folder, and for the variable of a loop. operand is true if
+// the word is certainly no flag.
 type ends struct {
 	start, end, pattern, home string
 	operand                   bool
@@ -236,6 +237,8 @@ func (b *wordBuilder) finish() word {
 			b.ends.home = b.text
 		} else if !b.expanded {
 			b.ends.pattern = b.text
+		} else if b.text != "" {
+			b.ends.home = ""
 		}
 		b.ends.end = b.text[min(b.behind, len(b.text)):]
 		b.text = ""
@@ -254,12 +257,16 @@ func (b *wordBuilder) setGlob() {
 func (b *wordBuilder) setHome() { b.ends.start, b.expanded = "/", false }
 
 // setVariable records a variable, or another expansion that is decided at run time.
-func (b *wordBuilder) setVariable(p syntax.WordPart, many bool) {
+func (b *wordBuilder) setVariable(r *reader, p syntax.WordPart, many bool) {
 	e, ok := p.(*syntax.ParamExp)
-	isHome := b.known && b.buf.Len() == 0 && ok && isPlainParam(e) && e.Param.Value == "HOME"
-	if b.setUnknown(many); isHome {
+	isFirst := b.known && b.buf.Len() == 0 && ok && isPlainParam(e)
+	switch b.setUnknown(many); {
+	case !isFirst:
+	case e.Param.Value == "HOME":
 		b.setHome()
 		b.buf.WriteByte('~')
+	default:
+		b.ends.home = r.constants[e.Param.Value].open().home // of a loop over files
 	}
 }
 
@@ -344,7 +351,7 @@ func (r *reader) part(p syntax.WordPart, out *wordBuilder) {
 	default:
 		r.expansion(p)
 		_, number := p.(*syntax.ArithmExp)
-		out.setVariable(p, !number)
+		out.setVariable(r, p, !number)
 	}
 }
 
@@ -378,7 +385,7 @@ func (r *reader) quotedPart(p syntax.WordPart, out *wordBuilder) {
 	e, ok := p.(*syntax.ParamExp)
 	judgeQuotes(r, p)
 	// "$@" and "${a[@]}" may be any number of words.
-	out.setVariable(p, ok && (e.Param == nil || e.Param.Value == "@" || e.Index != nil || e.Excl || e.Exp != nil))
+	out.setVariable(r, p, ok && (e.Param == nil || e.Param.Value == "@" || e.Index != nil || e.Excl || e.Exp != nil))
 }
 
 // judgeQuotes judges the single quotes in an expansion within double quotes. In some of its forms
