@@ -56,7 +56,7 @@ func followWords(r *reader, name string, row *program, j *job) (next *job) {
 		return nil
 	}
 	certain := row.isCertain(name, values)
-	if !certain && name == "sudo" && hasDollar(rest) {
+	if !certain && name == "sudo" && slices.ContainsFunc(rest, func(w word) bool { return strings.Contains(w.text, "$") }) {
 		r.setWild() // the shell of sudo -s expands $
 	}
 	switch row.kind {
@@ -86,8 +86,8 @@ func followWords(r *reader, name string, row *program, j *job) (next *job) {
 		return next
 	}
 	r.recordJob(j)
-	if isInteractive(name, values) {
-		r.setWild()
+	if values.has("s") || name == "sudo" && values.has("i") {
+		r.setWild() // it starts a shell
 	}
 	return nil
 }
@@ -117,18 +117,6 @@ func (p *program) changesFolder(name string, values flagValues, argv []word) boo
 		letters = "C"
 	}
 	return values.has(letters) || hasFlag(argv, "--chdir")
-}
-
-// hasDollar reports whether one of the words has a "$".
-func hasDollar(words []word) bool {
-	return slices.ContainsFunc(words, func(w word) bool { return strings.Contains(w.text, "$") })
-}
-
-// isInteractive reports whether a wrapper without a command starts a shell.
-func isInteractive(name string, values flagValues) bool {
-	_, shell := values.get('s')
-	_, login := values.get('i')
-	return shell || login && name == "sudo"
 }
 
 // skipAssignments returns the words behind the assignments of env and its like, and whether these

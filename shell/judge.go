@@ -355,7 +355,9 @@ func judgeSed(r *reader, args []word) {
 	scripts, inPlace, files := 0, false, []word(nil)
 	script := func(i int) {
 		if i < len(args) {
-			scripts += judgeSedScript(r, args[i])
+			if scripts++; !args[i].known || !isSafeSed(args[i].text) {
+				r.setWild()
+			}
 		}
 	}
 	for i := 0; i < len(args); i++ {
@@ -394,14 +396,6 @@ func judgeSed(r *reader, args []word) {
 			r.addWrite(w)
 		}
 	}
-}
-
-// judgeSedScript returns 1. A script that may run programs makes the text wild.
-func judgeSedScript(r *reader, w word) int {
-	if !w.known || !isSafeSed(w.text) {
-		r.setWild()
-	}
-	return 1
 }
 
 // isSafeSed reports whether a script of sed consists of s, p, d, q and = with their addresses.

@@ -142,6 +142,7 @@ func (r *reader) readText(o Options, parser *syntax.Parser) string {
 	if !r.parse() {
 		return r.reason
 	}
+	r.script.expect(len(r.file.Stmts))
 	for _, s := range r.file.Stmts {
 		r.top, r.first = s, nil
 		if !s.Background && !s.Coprocess && !s.Disown {
@@ -220,8 +221,14 @@ func (r *reader) nested(text word, via string, wrappers []string, certain bool) 
 	r.folder = folder
 }
 
+// expect makes room for the commands of a list, which would be copied again and again in a long text.
+func (s *Script) expect(commands int) {
+	s.calls, s.Commands = slices.Grow(s.calls, commands), slices.Grow(s.Commands, commands)
+}
+
 // statements visits a list.
 func (r *reader) statements(list []*syntax.Stmt) {
+	r.script.expect(len(list))
 	for _, s := range list {
 		if r.reason != "" {
 			return
@@ -385,6 +392,7 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 		r.script.Nodes++
 		all, c = append(all, inner), inner
 	}
+	r.script.expect(len(all))
 	if r.first = nil; leads && !isPipe(c) {
 		r.first = c.X
 	}

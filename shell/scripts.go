@@ -675,7 +675,8 @@ func entryHas(want string, w word) bool {
 // behindEntry returns the words of an entry, and those of a command behind them, between which flags may stand that
 // the program is known to have: "docker compose --profile x up" begins with "docker compose up".
 func behindEntry(argv []word, entry string) (words []string, rest []word, ok bool) {
-	if !strings.HasPrefix(strings.TrimSpace(entry), argv[0].text) {
+	first := argv[0].text
+	if rest, ok := strings.CutPrefix(entry, first); entry != "" && entry[0] > ' ' && (!ok || rest != "" && rest[0] > ' ') {
 		return nil, nil, false // most are about other programs
 	}
 	words = strings.Fields(entry)

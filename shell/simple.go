@@ -192,7 +192,8 @@ func (r *reader) run(j *job) {
 			return
 		}
 		if !j.argv[0].known {
-			r.finish(j)
+			r.addCall(j.argv, false)
+			r.recordJob(j)
 			return
 		}
 		outer, kind := r.program, r.kind
@@ -297,12 +298,6 @@ func (r *reader) runFile(row *program, args []word) {
 	if row != nil && row.kind == interprets && len(args) > 0 && args[0].known && !args[0].mayFlag() {
 		r.ran = append(r.ran, args[0].text)
 	}
-}
-
-// finish records a command whose program is decided at run time.
-func (r *reader) finish(j *job) {
-	r.addCall(j.argv, false)
-	r.recordJob(j)
 }
 
 // giveUp records a wrapper whose command cannot be found.
