@@ -105,6 +105,7 @@ func TestDecide(t *testing.T) {
 		{"all of a new folder", "packs = [\"files\"]\n", "T=$(mktemp -d); rm -rf \"$T\"/*", "ask it is decided at run time whether the command does what these rules name: files/delete-tree, files/delete-system-file (rm -rf \"$T\"/*: an argument of rm is decided at run time)"},
 		{"a folder below home", "packs = [\"files\"]\n", "T=~/x; rm -rf \"$T\"", "ask files/delete-tree: a deleted folder does not come back"},
 		{"a secret in a variable", "packs = [\"secrets\"]\n", "F=$HOME/.aws/credentials; cat \"$F\"", "deny secrets/secret-files: secrets do not go into a model's context"},
+		{"a secret below a variable", "packs = [\"secrets\"]\n", "T=~/.ssh; cat \"$T\"/id_rsa \"$T/x\"", "deny secrets/secret-files: secrets do not go into a model's context"},
 		{"a secret that Python reads", "packs = [\"secrets\"]\n", "python3 - .env <<E\nimport sys\nprint(open(sys.argv[1]).read())\nE", "deny secrets/secret-files: secrets do not go into a model's context"},
 		{"a secret that find gives a program", "packs = [\"secrets\"]\n", "find ~/.ssh -type f -exec cat {} +", "ask it is decided at run time whether the command does what these rules name: secrets/secret-files (find ~/.ssh -type f -exec cat {} +: an argument of find is decided at run time)"},
 		{"other files that find gives one", "packs = [\"secrets\"]\n", "find src -name '*.go' -exec cat {} +", " "},

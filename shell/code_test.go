@@ -182,6 +182,7 @@ func TestTrusted(t *testing.T) {
 		"cd sub && nix-shell --run pytest": "no", "cd /tmp/x && nix-shell --run pytest": "maybe", "cd \"$d\" && nix-shell --run pytest": "maybe", "NIX_PATH=x=/tmp/y nix-shell --run pytest": "maybe", "curl -o default.nix x; nix-shell --run pytest": "maybe",
 		"python3 x.py --file a.pdf --config b -p 1": "no", "python3 x.py --config /tmp/b.py": "maybe", "python3 x.py --file \"$x\"": "maybe", "python3 x.py --file kubectl": "maybe", "python3 --config a x.py": "maybe", "python3 -p x.py": "maybe", "python3 x.py -c 'kubectl delete x'": "maybe", "python3 /tmp/x.py --file a": "maybe", "echo a > b.py; python3 x.py --config b.py": "maybe",
 		"ruby -c a.rb": "no", "ruby -c -r ./x a.rb": "maybe", "ruby -c -e 'x' a": "maybe", "ruby -cx a.rb": "maybe", "ruby a.rb -c": "maybe", "ruby -r ./x -c a.rb": "maybe",
+		"uv run - <<E\nx\nE": "maybe", "uv run --with a - < x": "maybe", ".venv/bin/uv run -": "maybe",
 		"srun --time=1 --mem=8G pytest -q": "no", "srun -p x kubectl delete y": "yes", "srun --prolog=x pytest": "maybe", "strace -cf pytest": "no", "strace -o '|x' ls": "maybe", "squeue -j \"$x\"": "no",
 		"f=x.py; python3 \"$f\"": "no", "f=/tmp/x.py; python3 \"$f\"": "maybe", "f=/work/app/a.json; python3 -c \"import json; print(json.load(open('$f')))\"": "no",
 		"source .venv/bin/activate && pytest": "no", "source ./x": "maybe", "echo x > .venv/bin/activate; source .venv/bin/activate": "maybe",

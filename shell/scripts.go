@@ -443,8 +443,8 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 
 // trustsAs is trusts for a program as it is written.
 func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
-	if fetchesProgram(argv) {
-		return false, nil, nil
+	if fetchesProgram(argv) || hasName(" bun uv ", argv[0].text) && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-" }) {
+		return false, nil, nil // or it reads code from standard input
 	}
 	for _, entry := range r.options.Trusted {
 		words, rest, ok := behindEntry(argv, entry)

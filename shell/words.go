@@ -327,6 +327,12 @@ func (r *reader) part(p syntax.WordPart, out *wordBuilder) {
 				out.buf.WriteString(value.text)
 				continue
 			} else if first := out.known && out.buf.Len() == 0; ok && first {
+				if home := value.open().home; home != "" && !value.many {
+					out.setUnknown(false)
+					out.setHome()
+					out.buf.WriteString(home)
+					continue
+				}
 				r.quotedPart(inner, out)
 				if open := value.open(); out.buf.Len() == 0 && (len(p.Parts) == 1 || open.start != "" || open.operand) {
 					out.ends.start, out.ends.operand = open.start, open.operand
