@@ -91,7 +91,7 @@ func judgeUnlisted(r *reader, name string, j *job) {
 	r.kind = unlisted
 	last := &r.script.calls[len(r.script.calls)-1]
 	last.unlisted, last.mentions = true, true
-	isRefused := slices.ContainsFunc(r.options.Trusted, func(entry string) bool { // its words decide what it runs
+	isRefused := len(j.argv) > 1 && slices.ContainsFunc(r.options.Trusted, func(entry string) bool { // its words decide what it runs
 		_, _, isNamed := behindEntry(j.argv, entry)
 		return isNamed
 	})
