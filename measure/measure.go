@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ type Options struct {
 	Event string                      // measure the hooks of this event alone; "" measures all
 	New   func() (*starhost.Event, error)
 	Time  time.Duration // to spend on each sample
+	Count int           // samples of everything
 	Warn  func(pos starhost.Pos, text string)
 }
 
@@ -60,7 +62,7 @@ type benchmark struct {
 	op      func(context.Context) error
 	inTurn  bool           // op needs a turn
 	usage   starlark.Usage // by one op
-	sample  sample
+	samples []sample
 }
 
 // A sample has the times of one op, from n calls.
@@ -75,10 +77,13 @@ func (b *bencher) run(ctx context.Context) error {
 	if err := b.addBenchmarks(ctx); err != nil {
 		return err
 	}
-	for _, m := range b.benchmarks {
-		var err error
-		if m.sample, err = b.measure(ctx, m); err != nil {
-			return fmt.Errorf("%s: %w", m.name(), err)
+	for range b.Count {
+		for _, m := range b.benchmarks {
+			s, err := b.measure(ctx, m)
+			if err != nil {
+				return fmt.Errorf("%s: %w", m.name(" "), err)
+			}
+			m.samples = append(m.samples, s)
 		}
 	}
 	return nil
@@ -356,15 +361,15 @@ func (b *bencher) measure(ctx context.Context, m *benchmark) (sample, error) {
 	return sample{n: n, mean: total / time.Duration(n), p50: took[n/2], p99: took[n*99/100]}, nil
 }
 
-// name names the operation.
-func (m *benchmark) name() string {
+// name names the operation, with a separator between its parts.
+func (m *benchmark) name(sep string) string {
 	parts := []string{m.kind}
 	for _, part := range []string{m.plugin, m.subject} {
 		if part != "" {
 			parts = append(parts, part)
 		}
 	}
-	return strings.Join(parts, " ")
+	return strings.Join(parts, sep)
 }
 
 // place returns the place of the registration, "" for an operation without one.
@@ -375,17 +380,19 @@ func (m *benchmark) place() string {
 	return m.pos.String()
 }
 
-// WriteText writes a table.
+// WriteText writes a table: a line for each sample.
 func (r Results) WriteText(p *page.Page) {
 	if len(r) == 0 {
 		return
 	}
 	rows := [][]string{{"benchmark", "n", "p50", "p99", "steps", "bytes", "place"}}
 	for _, m := range r {
-		rows = append(rows, []string{
-			m.name(), fmt.Sprint(m.sample.n), roundTime(m.sample.p50), roundTime(m.sample.p99),
-			fmt.Sprint(m.usage.Steps), fmt.Sprint(m.usage.Bytes), m.place(),
-		})
+		for _, s := range m.samples {
+			rows = append(rows, []string{
+				m.name(" "), fmt.Sprint(s.n), roundTime(s.p50), roundTime(s.p99),
+				fmt.Sprint(m.usage.Steps), fmt.Sprint(m.usage.Bytes), m.place(),
+			})
+		}
 	}
 	p.Table(rows)
 }
@@ -426,6 +433,31 @@ func (m *benchmark) json() benchmarkJSON {
 	return benchmarkJSON{
 		Kind: m.kind, Plugin: m.plugin, Subject: m.subject, Pos: m.place(),
 		Steps: m.usage.Steps, AllocBytes: m.usage.Bytes,
-		Samples: []sampleJSON{{m.sample.n, m.sample.mean.Nanoseconds(), m.sample.p50.Nanoseconds(), m.sample.p99.Nanoseconds()}},
+		Samples: jsontext.List(m.samples, func(s *sample) sampleJSON {
+			return sampleJSON{s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds()}
+		}),
 	}
+}
+
+// WriteGoBench writes the format of Go's own benchmarks: a line for each sample. The number of
+// processors stands behind the name.
+func (r Results) WriteGoBench(p *page.Page) {
+	fmt.Fprintf(p, "goos: %s\ngoarch: %s\npkg: starhost\n", runtime.GOOS, runtime.GOARCH)
+	for _, m := range r {
+		for _, s := range m.samples {
+			fmt.Fprintf(p, "Benchmark%s-%d\t%d\t%d ns/op\t%d p50-ns/op\t%d p99-ns/op\t%d steps/op\t%d alloc-B/op\n",
+				m.goName(), runtime.GOMAXPROCS(0), s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds(),
+				m.usage.Steps, m.usage.Bytes)
+		}
+	}
+}
+
+// goName returns the name in the form of Go's benchmarks: a capital first, no spaces. It
+// includes the place of a hook, because a plugin can have two hooks for one event.
+func (m *benchmark) goName() string {
+	name := m.name("/")
+	if m.kind == "hook" {
+		name += "/" + m.place()
+	}
+	return strings.ToUpper(name[:1]) + strings.Join(strings.Fields(name[1:]), "_")
 }

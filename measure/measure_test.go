@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
@@ -16,6 +17,23 @@ func TestThreeDigits(t *testing.T) {
 	} {
 		if got := roundTime(d); got != want {
 			t.Errorf("threeDigits(%d): got %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestGoName(t *testing.T) {
+	pos := starhost.Pos{File: "a.star", Line: 3, Col: 1}
+	tests := []struct {
+		m    benchmark
+		want string
+	}{
+		{benchmark{kind: "load"}, "Load"},
+		{benchmark{kind: "hook", plugin: "a", subject: "pre_send", pos: pos}, "Hook/a/pre_send/a.star:3:1"},
+		{benchmark{kind: "loader", plugin: "a", subject: "x:two  words\n", pos: pos}, "Loader/a/x:two_words"},
+	}
+	for _, tt := range tests {
+		if got := tt.m.goName(); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
 }

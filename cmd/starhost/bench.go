@@ -19,14 +19,16 @@ type benchFlags struct {
 	prompt    string
 	fragments []string
 	time      time.Duration
+	count     int
 	event     requestFlags // the flags --fire, --args and --arg
 }
 
 func (p *program) benchCommand() *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
-		Use:   "bench [PATH...]",
-		Short: "Measure what plugins cost",
+		Use:         "bench [PATH...]",
+		Annotations: formats("pretty json gobench"),
+		Short:       "Measure what plugins cost",
 		Long: `Measure what plugins cost: loading all of them, each hook, the loader of each
 reference, merging the loaded fragments, and a whole prompt. Steps and bytes are the
 charges of evaluation, equal on all machines; times are this machine's.
@@ -34,8 +36,10 @@ charges of evaluation, equal on all machines; times are this machine's.
 --fire measures one event instead: loading, each hook that hears it, and all of them
 together, as an agent waits for them.
 
-Handlers run many times, so http, exec and effects that write do not run.`,
+Handlers run many times, so http, exec and effects that write do not run. benchstat
+reads -F gobench.`,
 		Example: `  starhost bench plugins -f runbook:checkout --time 20ms
+  starhost bench plugins --time 20ms --count 5 -F gobench | benchstat -
   starhost bench plugins --fire pre_tool_call --args '{"agent": "codex", "tool": "Bash", "arguments": {"command": "ls"}}'`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			return runBench(cmd.Context(), p.env, &p.res, &f, paths)
@@ -46,14 +50,16 @@ Handlers run many times, so http, exec and effects that write do not run.`,
 	flags.StringVarP(&f.prompt, "prompt", "p", "Why is checkout slow?", "the user's words, `TEXT`")
 	flags.VarP((*stringList)(&f.fragments), "fragment", "f", "fragment `REF`, for its loader, merging and the prompt; repeatable")
 	f.event.addFire(cmd, "measure the hooks of one `EVENT`", "--fire")
-	flags.DurationVar(&f.time, "time", time.Second, "`TIME` to spend on each measurement")
+	flags.DurationVar(&f.time, "time", time.Second, "`TIME` to spend on each sample")
+	flags.IntVar(&f.count, "count", 1, "take this `NUMBER` of samples of everything")
 	return cmd
 }
 
 // A benchResult is the result of bench.
 type benchResult struct{ measure.Results }
 
-func (r benchResult) WriteText(res *Result) { r.Results.WriteText(&res.out) }
+func (r benchResult) WriteText(res *Result)    { r.Results.WriteText(&res.out) }
+func (r benchResult) WriteGoBench(res *Result) { r.Results.WriteGoBench(&res.out) }
 
 func (r benchResult) WriteJSON(res *Result) error {
 	return res.out.JSON(res.head("starhost.bench/1"), members{"benchmarks": r.JSON()}, res.tail())
@@ -61,11 +67,14 @@ func (r benchResult) WriteJSON(res *Result) error {
 
 // runBench runs the command.
 func runBench(ctx context.Context, env Env, res *Result, f *benchFlags, paths []string) error {
-	if f.time <= 0 {
+	switch {
+	case f.time <= 0:
 		return usagef("--time: got %s, want more than nothing", f.time)
+	case f.count < 1:
+		return usagef("--count: got %d, want 1 or more", f.count)
 	}
 	o := measure.Options{
-		Text: f.prompt, Refs: f.fragments, Event: f.event.fire, Time: f.time,
+		Text: f.prompt, Refs: f.fragments, Event: f.event.fire, Time: f.time, Count: f.count,
 		Warn: func(pos starhost.Pos, text string) {
 			res.warnings = append(res.warnings, loader.Warning{Place: loader.Place(pos), Msg: text})
 		},

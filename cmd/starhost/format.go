@@ -46,6 +46,7 @@ type (
 	jsonWriter     interface{ WriteJSON(*Result) error }
 	gitHubWriter   interface{ WriteGitHub(*Result) }
 	jUnitWriter    interface{ WriteJUnit(*Result) error }
+	goBenchWriter  interface{ WriteGoBench(*Result) }
 	markdownWriter interface{ WriteMarkdown(*Result) error }
 	stubsWriter    interface{ WriteStubs(*Result) error }
 	promptWriter   interface { // for the formats text, openai, responses and anthropic
@@ -64,6 +65,9 @@ func (env Env) printResult(res *Result, result any) error {
 		return nil
 	case "junit":
 		return result.(jUnitWriter).WriteJUnit(res)
+	case "gobench":
+		result.(goBenchWriter).WriteGoBench(res)
+		return nil
 	case "md":
 		return result.(markdownWriter).WriteMarkdown(res)
 	case "pyi":

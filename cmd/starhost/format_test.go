@@ -17,7 +17,7 @@ func TestResultForms(t *testing.T) {
 		"hook doctor":  diagnoses{}, "hook install": installed{}, "hook uninstall": installed{}, "list": listing{},
 		"log show": shownRecord{}, "log gc": collectedLog{}, "new plugin": newFiles{}, "new guard": newFiles{},
 		"replay": &replayRun{}, "run": &runResult{}, "sessions list": sessionList{}, "sessions show": storedSession{},
-		"sessions answer": answeredSession{}, "sessions rm": removal{},
+		"sessions export": exportedSession{}, "sessions answer": answeredSession{}, "sessions rm": removal{},
 		"sync": syncReport{}, "test": testSummary{}, "trust": &trustResult{}, "version": versionText(""),
 	}
 	whileRunning := strings.Fields("chat demo log lsp repl serve ui")
@@ -47,6 +47,8 @@ func hasForm(result any, format string) (ok bool) {
 		_, ok = result.(gitHubWriter)
 	case "junit":
 		_, ok = result.(jUnitWriter)
+	case "gobench":
+		_, ok = result.(goBenchWriter)
 	case "md":
 		_, ok = result.(markdownWriter)
 	case "pyi":

@@ -34,7 +34,8 @@ messages of its sessions, so that starhost stores only what plugins need.`,
 		Example: `  starhost sessions list
   starhost sessions show mine`,
 	},
-		p.sessionsListCommand(), p.sessionsShowCommand(), p.sessionsRemoveCommand(), p.sessionsAnswerCommand(),
+		p.sessionsListCommand(), p.sessionsShowCommand(), p.sessionsExportCommand(), p.sessionsRemoveCommand(),
+		p.sessionsAnswerCommand(),
 	)
 }
 
@@ -219,6 +220,24 @@ func findSession(ctx context.Context, env Env, res *Result, args []string) (stor
 	return p.find(ctx, args[0])
 }
 
+// An exportedSession is the result of sessions export.
+type exportedSession storedSession
+
+func (p *program) sessionsExportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:         "export ID",
+		Annotations: formats("json"),
+		Short:       "Print everything that is stored of a session, as JSON",
+		Example: `  starhost sessions export mine
+  starhost sessions export mine -o mine.json`,
+		Args: wantArguments("a session's id"),
+		RunE: runSubcommand(p, func(ctx context.Context, args []string) (exportedSession, error) {
+			s, err := findSession(ctx, p.env, &p.res, args)
+			return exportedSession(s), err
+		}),
+	}
+}
+
 // A removal is the result of sessions rm: the ids of the removed sessions.
 type removal []string
 
@@ -348,6 +367,10 @@ func (s storedSession) WriteJSON(res *Result) error {
 		report.ValidUTF8(s.saved.System), report.Messages(&s.saved), s.saved.State, len(s.saved.Sent),
 		report.QuestionOf(&s.saved),
 	})
+}
+
+func (s exportedSession) WriteJSON(res *Result) error {
+	return res.out.JSON(res.head("starhost.session_export/1"), members{"session": s.saved})
 }
 
 func (ids removal) WriteText(res *Result) {

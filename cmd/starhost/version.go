@@ -53,7 +53,7 @@ var schemas = []string{
 	"starhost.fragments/1", "starhost.gc/1", "starhost.hook-doctor/1", "starhost.hook-install/1", "starhost.installs/1",
 	"starhost.list/1", "starhost.log.gc/1", "starhost.log.show/1",
 	"starhost.log/1", "starhost.new/1", "starhost.removal/1", "starhost.replay/1", "starhost.run/1",
-	"starhost.session/1", "starhost.sessions/1",
+	"starhost.session/1", "starhost.session_export/1", "starhost.sessions/1",
 	"starhost.status/1", "starhost.sync/1",
 	"starhost.test/1", "starhost.trust/1", "starhost.version/1",
 }
