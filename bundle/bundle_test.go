@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -113,7 +112,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatalf("Unpack: got %s, %v, want %s", got, err, digest)
 	}
 	files := map[string]string{}
-	again, folder, err := bundle.ReadFolder(to, contents(files))
+	again, folder, err := bundle.ReadFolder(to, bundle.Contents(func(bundle.File) bool { return true }, files))
 	if err != nil || folder != digest {
 		t.Fatalf("ReadFolder: got %s, %v, want %s", folder, err, digest)
 	}
@@ -483,6 +482,40 @@ func TestMinisign(t *testing.T) {
 	}
 }
 
+func TestDiff(t *testing.T) {
+	dir := t.TempDir()
+	writeFolder(t, dir, names(policy), policy)
+	old, _ := build(t, dir)
+	if err := os.Remove(filepath.Join(dir, "starhost.toml")); err != nil {
+		t.Fatal(err)
+	}
+	writeFolder(t, dir, []string{"plugins/guard.star", "b.png"}, map[string]string{"plugins/guard.star": "pass\n", "b.png": "\x89PNG\xff"})
+	changed, _ := build(t, dir)
+	reader := func(data []byte) bundle.Reader {
+		at := filepath.Join(t.TempDir(), "x.tar.gz")
+		if err := os.WriteFile(at, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := bundle.Open(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	_, _, changes, err := bundle.Diff(reader(old), reader(changed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []bundle.Change{
+		{Op: "+", Path: "b.png"},
+		{Op: "~", Path: "plugins/guard.star", Diff: "--- a/plugins/guard.star\n+++ b/plugins/guard.star\n@@ -1 +1 @@\n-register_hook(\"pre_tool_call\", lambda: deny(\"no\"))\n+pass\n"},
+		{Op: "-", Path: "starhost.toml", Diff: "--- a/starhost.toml\n+++ b/starhost.toml\n@@ -1,2 +0,0 @@\n-[plugin.guard]\n-say = \"no\"\n"},
+	}
+	if diff := cmp.Diff(want, changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
 // Law: Read accepts only what Build writes, byte for byte in its meaning, and never panics.
 func FuzzRead(f *testing.F) {
 	dir := f.TempDir()
@@ -492,7 +525,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(data[:len(data)/2])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		files := map[string]string{}
-		m, digest, err := bundle.Read(data, contents(files))
+		m, digest, err := bundle.Read(data, bundle.Contents(func(bundle.File) bool { return true }, files))
 		if err != nil {
 			return
 		}
@@ -504,13 +537,4 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("got %s, %v, want %s", again, err, digest)
 		}
 	})
-}
-
-// contents returns a function for Read that keeps the contents of all files.
-func contents(keep map[string]string) func(bundle.File, io.Reader) error {
-	return func(f bundle.File, in io.Reader) error {
-		text, err := io.ReadAll(in)
-		keep[f.Path] = string(text)
-		return err
-	}
 }

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -166,6 +167,19 @@ func ReadArchive(name string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, MaxBytes+1)) // Read refuses what is longer
+}
+
+// Contents returns a function for [Read] that keeps the contents of the files that want names.
+func Contents(want func(File) bool, keep map[string]string) func(File, io.Reader) error {
+	return func(f File, in io.Reader) error {
+		if !want(f) {
+			return nil
+		}
+		var b bytes.Buffer
+		_, err := b.ReadFrom(in)
+		keep[f.Path] = b.String()
+		return err
+	}
 }
 
 // SyncFolder flushes the names in an open folder to the disk, where the system can.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -32,8 +33,8 @@ one archive, which starhost sync installs on machines whose managed config names
 A bundle cannot grant anything. See docs/fleet.md.`,
 		Example: `  starhost bundle build policy --name ops -o ops.tar.gz
   starhost bundle sign ops.tar.gz --key ops.key
-  starhost bundle show ops.tar.gz`,
-	}, p.bundleBuildCommand(), p.bundleVerifyCommand(), p.bundleShowCommand(), p.bundleSignCommand())
+  starhost bundle diff old.tar.gz ops.tar.gz`,
+	}, p.bundleBuildCommand(), p.bundleVerifyCommand(), p.bundleShowCommand(), p.bundleDiffCommand(), p.bundleSignCommand())
 }
 
 // tryOptions returns how starhost tries the plugins and cases of a bundle.
@@ -154,6 +155,21 @@ func buildBundle(ctx context.Context, env Env, folder, name, sequence string) (*
 	return r, errtext.File(r.File, disk.Replace(env.path(r.File), archive, 0o666))
 }
 
+// readBundle reads a bundle that an argument names, an archive or the folder of an installed one.
+func readBundle(env Env, name string) (bundle.Reader, error) {
+	read, err := bundle.Open(env.path(name))
+	if err != nil {
+		return nil, errtext.File(name, err)
+	}
+	return func(each func(bundle.File, io.Reader) error) (*bundle.Manifest, bundle.Digest, error) {
+		m, digest, err := read(each)
+		if err != nil {
+			err = bundle.In(name, err)
+		}
+		return m, digest, err
+	}, nil
+}
+
 func (p *program) bundleVerifyCommand() *cobra.Command {
 	var keys []string
 	cmd := &cobra.Command{
@@ -209,17 +225,63 @@ func (p *program) bundleShowCommand() *cobra.Command {
   starhost bundle show ops.tar.gz -F json`,
 		Args: wantArguments("an archive"),
 		RunE: runSubcommand(p, func(_ context.Context, args []string) (*bundleReport, error) {
-			read, err := bundle.Open(p.env.path(args[0]))
+			read, err := readBundle(p.env, args[0])
 			if err != nil {
-				return nil, errtext.File(args[0], err)
+				return nil, err
 			}
 			r := &bundleReport{File: args[0], files: true}
-			if r.Manifest, r.Digest, err = read(nil); err != nil {
-				return nil, bundle.In(args[0], err)
-			}
-			return r, nil
+			r.Manifest, r.Digest, err = read(nil)
+			return r, err
 		}),
 	}
+}
+
+// A bundleDiff is the result of bundle diff.
+type bundleDiff struct {
+	Old     *bundle.Manifest `json:"old"`
+	New     *bundle.Manifest `json:"new"`
+	Changes []bundle.Change  `json:"changes"` // never nil
+}
+
+func (p *program) bundleDiffCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff OLD NEW",
+		Short: "Show which files differ between two bundles; the exit code is 1 if any does",
+		Example: `  starhost bundle diff old.tar.gz ops.tar.gz
+  starhost bundle diff old.tar.gz ops.tar.gz -F json`,
+		Args: wantArguments("an old bundle", "a new one"),
+		RunE: runSubcommand(p, func(_ context.Context, args []string) (*bundleDiff, error) {
+			from, err := readBundle(p.env, args[0])
+			if err != nil {
+				return nil, err
+			}
+			to, err := readBundle(p.env, args[1])
+			if err != nil {
+				return nil, err
+			}
+			old, now, changes, err := bundle.Diff(from, to)
+			if len(changes) > 0 {
+				p.res.code = report.ExitNegative
+			}
+			return &bundleDiff{old, now, append([]bundle.Change{}, changes...)}, err
+		}),
+	}
+}
+
+func (d *bundleDiff) WriteText(res *Result) {
+	for i, m := range []*bundle.Manifest{d.Old, d.New} {
+		report.WriteLine(&res.out, []string{"old", "new"}[i], fmt.Sprintf("%s, sequence %d, required: %s", m.Name, m.Sequence, strings.Join(m.Required, ", ")))
+	}
+	for _, c := range d.Changes {
+		fmt.Fprintf(&res.out, "%s %s\n", c.Op, texttable.EscapeLine(c.Path))
+	}
+	for _, c := range d.Changes {
+		res.out.WriteString(c.Diff)
+	}
+}
+
+func (d *bundleDiff) WriteJSON(res *Result) error {
+	return res.out.JSON(res.head("starhost.bundle-diff/1"), d, res.errors())
 }
 
 func (p *program) bundleSignCommand() *cobra.Command {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
@@ -162,12 +164,24 @@ func evaluateExpr(ctx context.Context, f *evalFlags, e *evaluation) (*report.Exp
 	if err != nil {
 		return nil, err
 	}
+	if text := strings.TrimSpace(expr); helpCall().MatchString(text) && p.Inside.Module().Describe("help") == "" {
+		value := helpText
+		if name := helpName(text); name != "" {
+			if value, err = explainName(p.Inside, name); err != nil {
+				return nil, err
+			}
+		}
+		return &report.ExprResult{Plugin: p.Name, Expr: text, Value: e.Set.Redact(strings.TrimSuffix(value, "\n"))}, nil
+	}
 	value, usage, err := p.Inside.Eval(ctx, e.Turn, expr)
 	if err != nil {
 		return nil, &host.HandlerError{Plugin: p.Name, What: "expression", Err: err}
 	}
 	return &report.ExprResult{Plugin: p.Name, Expr: strings.TrimSpace(expr), Value: e.Set.Redact(value), Usage: usage}, nil
 }
+
+// helpCall matches an expression that asks for help in the way of repl's prompt.
+var helpCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^help(\(["']?[\w.]*["']?\))?$`) })
 
 // exprPlugin splits [PLUGIN:]EXPR. If the text names no plugin, it returns the only loaded plugin.
 func exprPlugin(plugins []loader.Plugin, text string) (*loader.Plugin, string, error) {

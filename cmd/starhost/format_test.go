@@ -9,7 +9,7 @@ import (
 // has. A command without a result here prints while it runs.
 func TestResultForms(t *testing.T) {
 	results := map[string]any{
-		"bundle build": &bundleReport{}, "bundle show": &bundleReport{}, "bundle sign": &bundleReport{},
+		"bundle build": &bundleReport{}, "bundle diff": &bundleDiff{}, "bundle show": &bundleReport{}, "bundle sign": &bundleReport{},
 		"bundle verify": &bundleReport{}, "bench": benchResult{}, "check": checkReport{}, "command": commandReply{}, "config show": settingsReport{},
 		"docs": reference{}, "eval": &evaluation{}, "fmt": formattedFiles{}, "fragments list": fragmentList{},
 		"fragments show": shownFragment{}, "fragments set": namedFragment{}, "fragments remove": namedFragment{},

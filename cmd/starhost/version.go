@@ -47,7 +47,7 @@ type versionText string
 // them with the versions that it knows.
 var schemas = []string{
 	"starhost.alias/1", "starhost.answer/1", "starhost.answered/1", "starhost.bench/1",
-	"starhost.bundle/1", "starhost.check/1",
+	"starhost.bundle-diff/1", "starhost.bundle/1", "starhost.check/1",
 	"starhost.command/1", "starhost.config/1", "starhost.decision/1", "starhost.docs/1",
 	"starhost.eval/1", "starhost.fire/1", "starhost.fmt/1", "starhost.fragment/1",
 	"starhost.fragments/1", "starhost.gc/1", "starhost.hook-doctor/1", "starhost.hook-install/1", "starhost.installs/1",
