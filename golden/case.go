@@ -373,6 +373,12 @@ func (c *testCase) lineEndHelp() string {
 	return "  help: each line of this file ends in CRLF, those of its workspace too: write *.txtar -text in .gitattributes\n"
 }
 
+// fails reports whether the first run is enough to see that the case does not pass.
+func (c *testCase) fails(o *Options) bool {
+	r, _ := c.judge(o)
+	return r.Status == Failed || r.Status == Broken
+}
+
 // recordHelp returns a help text for a case with an effect that no line answers, or "".
 func (c *testCase) recordHelp(o *Options) string {
 	if _, ok := errors.AsType[*effects.UnansweredError](c.first.err); !ok {

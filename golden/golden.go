@@ -40,6 +40,8 @@ type Options struct {
 	// with Update, Prune and Record, because they rewrite a case only if two runs agree, nor with Coverage,
 	// which needs two runs.
 	Once bool
+	// FailFast stops at the first case that fails, in the order of the results. All later cases are Skipped.
+	FailFast bool
 	// Jobs is the number of cases that run at the same time. Zero or less means one for each CPU. The number
 	// changes no results.
 	Jobs int
@@ -76,6 +78,7 @@ const (
 	Pruned   Status = "pruned"      // Prune removed unused parts of the case, or the whole case
 	Recorded Status = "recorded"    // Record rewrote the case's effects.jsonl
 	Broken   Status = "not started" // the system could not read the case's file
+	Skipped  Status = "not run"     // FailFast stopped the run before this case
 )
 
 // MarshalText returns the status in the form of JSON, without spaces.
@@ -139,6 +142,7 @@ type Counts struct {
 	Pruned   int `json:"pruned"`
 	Recorded int `json:"recorded"`
 	Broken   int `json:"not_started"`
+	Skipped  int `json:"not_run"`
 }
 
 // A UsageError reports options that exclude each other or name nothing.
@@ -186,10 +190,11 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 	if o.Coverage {
 		coverage = &starlark.Coverage{}
 	}
-	if err := runAll(ctx, cases, &o, coverage); err != nil {
+	ran, err := runAll(ctx, cases, &o, coverage)
+	if err != nil {
 		return Summary{}, err
 	}
-	s := judgeAll(cases, &o)
+	s := judgeAll(cases, ran, &o)
 	if o.Coverage {
 		plugins.expectFiles(coverage)
 		s.Coverage = coverageOf(coverage, o.Dir, temp)
@@ -228,13 +233,23 @@ func (o *Options) checkOnce() error {
 	return nil
 }
 
-// judgeAll judges the cases, and edits their files.
-func judgeAll(cases []*testCase, o *Options) Summary {
+// judgeAll judges the cases that ran, and edits their files. If FailFast is set, it stops at the first
+// failure.
+func judgeAll(cases []*testCase, ran int, o *Options) Summary {
 	s := Summary{Results: make([]Result, 0, len(cases))}
-	for _, rows := range splitFiles(cases) {
-		for _, r := range judgeFile(rows, o) {
+	judged := 0
+	for _, rows := range splitFiles(cases[:ran]) {
+		if o.FailFast && s.Failed+s.Broken > 0 {
+			break
+		}
+		results, n := judgeFile(rows, o)
+		for _, r := range results {
 			s.add(r)
 		}
+		judged += n
+	}
+	for _, c := range cases[judged:] {
+		s.add(Result{Name: c.id, File: c.file.Shown, Prose: c.prose, Status: Skipped})
 	}
 	return s
 }
@@ -275,7 +290,7 @@ type count struct {
 
 // counts returns all counts, in the order of the summary's text.
 func (s *Summary) counts() []count {
-	return []count{{Passed, &s.Passed}, {Failed, &s.Failed}, {Updated, &s.Updated}, {Pruned, &s.Pruned}, {Recorded, &s.Recorded}, {Broken, &s.Broken}}
+	return []count{{Passed, &s.Passed}, {Failed, &s.Failed}, {Updated, &s.Updated}, {Pruned, &s.Pruned}, {Recorded, &s.Recorded}, {Broken, &s.Broken}, {Skipped, &s.Skipped}}
 }
 
 // String counts the cases: "3 cases: 2 passed, 1 failed".

@@ -557,6 +557,32 @@ func many(t *testing.T, failing ...string) string {
 	return tree(t, files)
 }
 
+func TestFailFast(t *testing.T) {
+	tests := []struct {
+		name    string
+		failing []string
+		update  bool
+		want    string
+	}{
+		{"none fails", nil, false, "10 cases: 10 passed"},
+		{"the first", []string{"a_0", "b_4"}, false, "10 cases: 1 failed, 9 not run"},
+		{"two of one plugin", []string{"b_3", "b_2"}, false, "10 cases: 7 passed, 1 failed, 2 not run"},
+		{"the last", []string{"b_4"}, false, "10 cases: 9 passed, 1 failed"},
+		{"an update is no failure", []string{"a_3"}, true, "10 cases: 9 passed, 1 updated"},
+	}
+	for _, tt := range tests {
+		for jobs := range 4 {
+			t.Run(fmt.Sprintf("%s, %d jobs", tt.name, jobs), func(t *testing.T) {
+				dir := many(t, tt.failing...)
+				s, _ := test(t, golden.Options{Dir: dir, FailFast: true, Jobs: jobs, Update: tt.update})
+				if s.String() != tt.want {
+					t.Errorf("got %s, want %s", &s, tt.want)
+				}
+			})
+		}
+	}
+}
+
 // TestJobs states a law: the number of cases that run at the same time changes no results.
 func TestJobs(t *testing.T) {
 	dir := many(t, "a_1", "b_0", "b_4")
@@ -572,11 +598,13 @@ func TestJobs(t *testing.T) {
 // TestOnce states a law: if nothing changes between two runs of a case, one run has the result of two.
 func TestOnce(t *testing.T) {
 	dir := many(t, "a_1", "b_0", "b_4")
-	for jobs := range 4 {
-		want, wantPrinted := test(t, golden.Options{Dir: dir, Jobs: jobs})
-		got, printed := test(t, golden.Options{Dir: dir, Jobs: jobs, Once: true})
-		if diff := cmp.Diff(want, got) + cmp.Diff(wantPrinted, printed); diff != "" {
-			t.Errorf("%d jobs (-want +got):\n%s", jobs, diff)
+	for _, fast := range []bool{false, true} {
+		for jobs := range 4 {
+			want, wantPrinted := test(t, golden.Options{Dir: dir, FailFast: fast, Jobs: jobs})
+			got, printed := test(t, golden.Options{Dir: dir, FailFast: fast, Jobs: jobs, Once: true})
+			if diff := cmp.Diff(want, got) + cmp.Diff(wantPrinted, printed); diff != "" {
+				t.Errorf("fail fast %v, %d jobs (-want +got):\n%s", fast, jobs, diff)
+			}
 		}
 	}
 }

@@ -254,17 +254,21 @@ func splitFiles(cases []*testCase) (list [][]*testCase) {
 	return list
 }
 
-// judgeFile judges a case, or all rows of one case, and edits its file.
-func judgeFile(cases []*testCase, o *Options) (results []Result) {
+// judgeFile judges a case, or all rows of one case, and edits its file. n is the number of rows that it
+// judged: with FailFast, those up to the first failure.
+func judgeFile(cases []*testCase, o *Options) (results []Result, n int) {
 	c := cases[0]
 	if c.row == nil {
 		r, m := c.judge(o)
 		m.apply(c, &r)
-		return []Result{r}
+		return []Result{r}, 1
 	}
 	sections, edits := splitSections(c.src), 0
 	failed := false
 	for _, c := range cases {
+		if failed && o.FailFast {
+			break
+		}
 		r, m := c.judge(o)
 		results = append(results, r)
 		failed = failed || r.Status == Failed
@@ -277,6 +281,7 @@ func judgeFile(cases []*testCase, o *Options) (results []Result) {
 	if edits > 0 {
 		text = joinSections(sections)
 	}
+	n = len(results)
 	whole := Result{Name: c.caseFile.id, File: c.file.Shown, Prose: c.prose, Status: Passed}
 	if c.recordedNew {
 		whole.Status, whole.Text = Recorded, c.recorded
@@ -299,7 +304,7 @@ func judgeFile(cases []*testCase, o *Options) (results []Result) {
 	if whole.Status != Passed {
 		results = append(results, whole)
 	}
-	return results
+	return results, n
 }
 
 // unusedByAll returns the parts of a case that none of its rows used. If not all rows ran, it returns none.

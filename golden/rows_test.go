@@ -57,6 +57,7 @@ func TestRows(t *testing.T) {
 		{"all", wholeRows, golden.Options{}, []string{"/a passed 0", "/b-2 passed 0", "/c passed 0"}},
 		{"one at a time", wholeRows, golden.Options{Jobs: 1}, []string{"/a passed 0", "/b-2 passed 0", "/c passed 0"}},
 		{"a difference", stale, golden.Options{}, []string{"/a passed 0", "/b-2 failed 7", "/c passed 0"}},
+		{"fail fast", stale, golden.Options{FailFast: true}, []string{"/a passed 0", "/b-2 failed 7", "/c not run 0"}},
 		{"by path", stale, golden.Options{Paths: []string{"p.star::p_rows/c"}}, []string{"/c passed 0"}},
 		{"by paths, in the order of the table", wholeRows, golden.Options{Paths: []string{"p.star::p_rows/c", "golden/p_rows.txtar::p_rows/a"}},
 			[]string{"/a passed 0", "/c passed 0"}},

@@ -48,26 +48,45 @@ func (o *Options) forAll(cases []*testCase, do func(*testCase)) {
 }
 
 // runAll runs all cases once in order. Unless o.Once is set, it runs them again in reverse order, and starts
-// the loaders of each prompt in reverse order. If coverage is not nil, a third pass counts lines. It compares
-// nothing, because probes cost steps. The third pass is like the second, so that the number of jobs changes no
-// counts of a case.
-func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starlark.Coverage) error {
-	err := pass(ctx, cases, o, conditions{workers: 1, cache: o.Cache}, func(st *stage, c *testCase) {
+// the loaders of each prompt in reverse order. ran is the number of cases that ran: all, or those up to the
+// first failure if o.FailFast is set. If coverage is not nil, a third pass counts lines. It compares nothing,
+// because probes cost steps. The third pass is like the second, so that the number of jobs changes no counts
+// of a case.
+func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starlark.Coverage) (ran int, err error) {
+	var last atomic.Int64 // the index of the last case that must run
+	last.Store(int64(len(cases) - 1))
+	err = pass(ctx, cases, o, conditions{workers: 1, cache: o.Cache}, func(st *stage, c *testCase) {
+		if c.index > last.Load() {
+			return
+		}
 		c.first = st.run(ctx, c)
 		c.second = c.first
+		if o.FailFast && c.fails(o) {
+			lowerTo(&last, c.index)
+		}
 	})
-	if err != nil || o.Once {
-		return err
+	if err != nil {
+		return 0, err
 	}
-	cases = slices.Clone(cases)
+	cases = slices.Clone(cases[:last.Load()+1])
+	if o.Once {
+		return len(cases), nil
+	}
 	slices.Reverse(cases)
 	again := conditions{workers: 2, lastFirst: true, cache: o.Cache}
 	err = pass(ctx, cases, o, again, func(st *stage, c *testCase) { c.second = st.run(ctx, c) })
 	if err != nil || coverage == nil {
-		return err
+		return len(cases), err
 	}
 	again.coverage = coverage
-	return pass(ctx, cases, o, again, func(st *stage, c *testCase) { st.run(ctx, c) })
+	err = pass(ctx, cases, o, again, func(st *stage, c *testCase) { st.run(ctx, c) })
+	return len(cases), err
+}
+
+// lowerTo sets n to v, unless n is lower already.
+func lowerTo(n *atomic.Int64, v int64) {
+	for old := n.Load(); v < old && !n.CompareAndSwap(old, v); old = n.Load() {
+	}
 }
 
 // pass runs cases in order. Each of its workers has a stage of its own.

@@ -88,6 +88,9 @@ func addToSuite(s *ci.Suite, name string, r *Result) {
 	case Broken:
 		s.Errors++
 		c.Error = newFailure(r)
+	case Skipped:
+		s.Skipped++
+		c.Skipped = &struct{}{}
 	}
 	s.Cases = append(s.Cases, c)
 }

@@ -27,7 +27,7 @@ type testFlags struct {
 	jobs                  uint64
 	update, prune, record bool
 	once                  bool
-	allowEmpty            bool
+	failFast, allowEmpty  bool
 	watch                 bool
 	coverage              coverageFlags
 }
@@ -63,6 +63,7 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 		"run `N` cases at a time (default one for each CPU)")
 	flags.Lookup("jobs").DefValue = "0" // the number of processors of this machine belongs in no page
 	flags.BoolVar(&f.once, "once", false, "run each case once: quicker, but results that change between runs go unseen")
+	flags.BoolVar(&f.failFast, "fail-fast", false, "stop at the first case that fails")
 	flags.BoolVar(&f.allowEmpty, "allow-empty", false, "exit with 0 if there are no cases")
 	flags.BoolVar(&f.watch, "watch", false, "run again whenever a file changes, until interrupted")
 	f.coverage.add(flags)
@@ -77,7 +78,7 @@ func runTest(ctx context.Context, env Env, res *Result, f *testFlags, paths []st
 	}
 	o := golden.Options{
 		Dir: env.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record,
-		Once: f.once, Jobs: int(f.jobs),
+		Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),
 		Getenv: env.getenv, Trusted: loader.TrustedFolders(env.getenv), Coverage: f.coverage.isWanted(), Cache: env.cache,
 		Hooks: caseHooks,
 	}

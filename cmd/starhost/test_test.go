@@ -97,7 +97,7 @@ func TestJUnit(t *testing.T) {
 		"golden/a_fails.txtar":     "-- case.star --\nfail(\"no\")\n",
 	})
 	t.Setenv("CI", "") // --update is refused in CI
-	for _, args := range [][]string{nil, {"--run", "nothing"}, {"--update"}} {
+	for _, args := range [][]string{nil, {"--fail-fast"}, {"--run", "nothing"}, {"--update"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			var out, diagnostics bytes.Buffer
 			run(t.Context(), append([]string{"test", "-C", dir, "-F", "junit"}, args...), nil, &out, &diagnostics)

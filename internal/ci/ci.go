@@ -20,14 +20,15 @@ type (
 	}
 	// A Suite is a plugin, or a folder of cases.
 	Suite struct {
-		Name                    string
-		Tests, Failures, Errors int
-		Cases                   []Case
+		Name                             string
+		Tests, Failures, Errors, Skipped int
+		Cases                            []Case
 	}
 	// A Case is one test.
 	Case struct {
 		Name, ClassName string
 		Failure, Error  *Failure // at most one
+		Skipped         *struct{}
 	}
 	// A Failure says why a test failed.
 	Failure struct{ Type, Message, Text string }
@@ -39,8 +40,8 @@ func (s *Suites) Write(w io.Writer) error {
 	fmt.Fprintf(&b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=%s tests=\"%d\" failures=\"%d\" errors=\"%d\">",
 		quoteXML(s.Name), s.Tests, s.Failures, s.Errors)
 	for _, suite := range s.Suites {
-		fmt.Fprintf(&b, "\n  <testsuite name=%s tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\">",
-			quoteXML(suite.Name), suite.Tests, suite.Failures, suite.Errors)
+		fmt.Fprintf(&b, "\n  <testsuite name=%s tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\">",
+			quoteXML(suite.Name), suite.Tests, suite.Failures, suite.Errors, suite.Skipped)
 		for i := range suite.Cases {
 			suite.Cases[i].write(&b)
 		}
@@ -67,6 +68,9 @@ func (c *Case) write(b *strings.Builder) {
 	}
 	if f != nil {
 		fmt.Fprintf(b, "\n      <%s type=%s message=%s>%s</%[1]s>\n    ", name, quoteXML(f.Type), quoteXML(f.Message), escapeXML(f.Text))
+	}
+	if c.Skipped != nil {
+		b.WriteString("\n      <skipped></skipped>\n    ")
 	}
 	b.WriteString("</testcase>")
 }

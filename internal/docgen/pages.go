@@ -308,7 +308,7 @@ var TestChapters = []testChapter{
 	{"Running", `starhost runs every case twice.
 The second run has another order of cases and of loaders and another number of workers, and both
 runs must print the same bytes. PATH::CASE names a case of one plugin, and PATH::CASE/ROW a row of the case.`,
-		[]string{"update", "run", "once", "watch", "jobs", "prune", "record"},
+		[]string{"update", "run", "once", "fail-fast", "watch", "jobs", "prune", "record"},
 		[]call.Entry{
 			{Name: "PATH::CASE", Doc: "Runs one case.\nThe name of a case is its file's name without .txtar.", Example: "starhost test demo.star::demo_echo"},
 			{Name: "--once", Doc: "Runs each case once, which is quicker while you write.", Example: "starhost test --once demo.star"},
