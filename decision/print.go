@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,10 +36,11 @@ type Printer struct {
 	Format string
 	width  int // the most columns; 0 for any
 	Count  int
+	csv    *csv.Writer
 	Err    error
 }
 
-// NewPrinter returns a printer for a format: text, json or jsonl. In the format text, a line has at most
+// NewPrinter returns a printer for a format: text, json, jsonl or csv. In the format text, a line has at most
 // width columns, or any number if width is 0.
 func NewPrinter(w *bufio.Writer, format string, width int) *Printer {
 	return &Printer{w: w, Format: format, width: width}
@@ -46,14 +48,22 @@ func NewPrinter(w *bufio.Writer, format string, width int) *Printer {
 
 // Begin prints what precedes the first record.
 func (p *Printer) Begin() {
-	if p.Format == "json" {
+	switch p.Format {
+	case "json":
 		_, p.Err = p.w.WriteString(`{"schema":"starhost.log/1","records":[`)
+	case "csv":
+		p.csv = csv.NewWriter(p.w)
+		p.Err = p.csv.Write([]string{
+			"time", "id", "agent", "session", "event", "tool", "kind", "action", "answered", "plugin",
+			"reason", "pos", "duration_us", "approval",
+		})
 	}
 }
 
 // Print prints a record.
 func (p *Printer) Print(r *Record) {
 	p.Count++
+	d := &r.Decision
 	switch p.Format {
 	case "json", "jsonl":
 		separator, end := "", "\n"
@@ -65,9 +75,29 @@ func (p *Printer) Print(r *Record) {
 			separator += "\n"
 		}
 		_, p.Err = p.w.WriteString(separator + texttable.Escape(string(jsontext.Must(r))) + end)
+	case "csv":
+		cells := []string{
+			r.Time.Format(time.RFC3339Nano), r.ID, r.Agent, r.Session, r.Event, r.Tool, r.Kind,
+			d.Action, r.Answered, d.Plugin, d.Reason, d.Pos, fmt.Sprint(r.DurationUS),
+			cmp.Or(r.Approval, &Approval{}).By,
+		}
+		for i := range cells {
+			cells[i] = PlainCell(texttable.EscapeLine(cells[i]))
+		}
+		p.Err = p.csv.Write(cells)
+		p.csv.Flush()
 	default:
 		_, p.Err = p.w.WriteString(lineText(r, p.width) + "\n")
 	}
+}
+
+// PlainCell returns a text for a cell that no spreadsheet takes for a formula: a quote in front of the first
+// character makes it a plain text.
+func PlainCell(text string) string {
+	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
+		return "'" + text
+	}
+	return text
 }
 
 // End prints what follows the last record.

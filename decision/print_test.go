@@ -37,15 +37,18 @@ func printed(t *testing.T, format string, width int, records ...*decision.Record
 var localNoon = noon.Local().Format("2006-01-02 15:04:05")
 
 // TestPrinter checks the forms of a list: what is around records and between them, and that no
-// character of a record moves a cursor.
+// character of a record moves a cursor or begins a formula.
 func TestPrinter(t *testing.T) {
 	one := &decision.Record{ID: "1", Time: noon, Event: "e", Tool: "\x1b[31m", Answered: "deny", DurationUS: 7, Decision: decision.Decision{Action: "deny", Plugin: "p", Reason: "=1+1", Pos: "p.star:1:2"}}
 	two := &decision.Record{ID: "2", Time: noon, Event: "f", Kind: "shell", Agent: "a", Session: "s", Answered: "approve", Decision: decision.Decision{Action: "none"}, Approval: &decision.Approval{By: "person"}}
 	object := func(r *decision.Record) string { return strings.ReplaceAll(string(raw(r)), "\x1b", `\u001b`) }
+	const head = "time,id,agent,session,event,tool,kind,action,answered,plugin,reason,pos,duration_us,approval\n"
 	for format, want := range map[string]string{
 		"json":  `{"schema":"starhost.log/1","records":[` + "\n" + object(one) + ",\n" + object(two) + "\n],\"skipped\":2,\"ok\":true}\n",
 		"jsonl": object(one) + "\n" + object(two) + "\n",
-		"text":  localNoon + `  1  -  e \u001b[31m  deny  p: =1+1 (p.star:1:2)` + "\n" + localNoon + "  2  a  f  approve by person\n",
+		"csv": head + `2026-11-23T12:00:00Z,1,,,e,\u001b[31m,,deny,deny,p,'=1+1,p.star:1:2,7,` + "\n" +
+			"2026-11-23T12:00:00Z,2,a,s,f,,shell,none,approve,,,,0,person\n",
+		"text": localNoon + `  1  -  e \u001b[31m  deny  p: =1+1 (p.star:1:2)` + "\n" + localNoon + "  2  a  f  approve by person\n",
 	} {
 		diff(t, format, want, printed(t, format, 0, one, two))
 	}
@@ -56,6 +59,9 @@ func TestPrinter(t *testing.T) {
 	p.End(0)
 	if err := w.Flush(); err != nil || b.Len() > 0 {
 		t.Errorf("after an error: got %q and %v", b.String(), err)
+	}
+	for cell, want := range map[string]string{"": "", "a=": "a=", "=a": "'=a", "+1": "'+1", "-1": "'-1", "@a": "'@a"} {
+		diff(t, cell, want, decision.PlainCell(cell))
 	}
 }
 
@@ -274,6 +280,24 @@ func TestWriteReplay(t *testing.T) {
 ::notice title=now denied by q::now denied by q: 1 event, as B
 ::warning title=cannot tell::cannot tell: masked: 1 event, as C
 `+summary+notes, p.String())
+	p.Reset()
+	if err := decision.WriteReplayJUnit(&p, r); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "JUnit", `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="starhost replay" tests="4" failures="1" errors="0">
+  <testsuite name="starhost replay" tests="4" failures="1" errors="0" skipped="1">
+    <testcase name="same" classname="replay"></testcase>
+    <testcase name="now denied by p: no\n" classname="p">
+      <failure type="now denied" message="now denied by p: no\n">2 events&#xA;p.star:3:1&#xA;starhost log show A</failure>
+    </testcase>
+    <testcase name="now denied by q" classname="q"></testcase>
+    <testcase name="cannot tell: masked" classname="">
+      <skipped></skipped>
+    </testcase>
+  </testsuite>
+</testsuites>
+`, p.String())
 	for n, want := range map[int]string{9_999: "+9999 B", -10_000: "-10 KB", 10_000: "+10 KB", 9_999_999: "+9999 KB", 10_000_000: "+10 MB"} {
 		r := decision.ReplayReport{ContextEvents: 2, ContextBytes: n}
 		diff(t, fmt.Sprint(n), "0 events of 0 sessions: 0 same, 0 cannot tell; context: "+want+" in 2 prompts", r.Summary())

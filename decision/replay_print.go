@@ -80,3 +80,31 @@ func cutLast(text string, sep byte) (before, after string, ok bool) {
 	}
 	return text[:i], text[i+1:], true
 }
+
+// WriteReplayJUnit writes a test case for each group: a failure for a change, and skipped for
+// events that the replay cannot tell. Another one stands for the events with the same decision.
+func WriteReplayJUnit(p *page.Page, r *ReplayReport) error {
+	suite := &ci.Suite{Name: "starhost replay"}
+	add := func(name, plugin string) *ci.Case {
+		suite.Tests++
+		name, plugin = texttable.EscapeLine(name), texttable.EscapeLine(plugin)
+		suite.Cases = append(suite.Cases, ci.Case{Name: name, ClassName: plugin})
+		return &suite.Cases[len(suite.Cases)-1]
+	}
+	add("same", "replay")
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		c := add(g.Text(), g.Plugin)
+		text := fmt.Sprintf("%s\n%s\n%s", texttable.Count(g.Count, "event"), texttable.EscapeLine(g.Pos), texttable.EscapeLine(g.ShowExample()))
+		switch {
+		case g.Unclear():
+			suite.Skipped++
+			c.Skipped = &struct{}{}
+		case !g.Allowed:
+			suite.Failures++
+			c.Failure = &ci.Failure{Type: g.Outcome, Message: c.Name, Text: text}
+		}
+	}
+	report := ci.Suites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Suites: []*ci.Suite{suite}}
+	return report.Write(p)
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
 )
 
@@ -27,6 +28,17 @@ func TestAskUser(t *testing.T) {
 		}
 		if want := "incident close {\"id\":7}\n  Close \\u001b[2J?\\nNo\nrun it? [y/N] "; strings.TrimSuffix(out.String(), "\n") != want {
 			t.Errorf("%.20q: got %q, want %q", input, out.String(), want)
+		}
+	}
+}
+
+// TestPlainCell checks that a spreadsheet takes no cell of log -F csv for a formula.
+func TestPlainCell(t *testing.T) {
+	for text, want := range map[string]string{
+		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "": "", "a=1": "a=1", "7": "7",
+	} {
+		if got := decision.PlainCell(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }

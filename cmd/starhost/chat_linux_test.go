@@ -184,11 +184,11 @@ func TestChatTerminal(t *testing.T) {
 		t.Errorf("got exit code %d", code)
 	}
 	var log bytes.Buffer
-	if code := run(t.Context(), append(args[:4:4], "log", "--approval", "any", "-F", "jsonl"), nil, &log, &log); code != report.ExitOK {
+	if code := run(t.Context(), append(args[:4:4], "log", "--approval", "any", "-F", "csv"), nil, &log, &log); code != report.ExitOK {
 		t.Errorf("log: got exit code %d: %s", code, &log)
 	}
 	for who, want := range map[string]int{"later": 1, "person": 4, "always": 1} { // calls of old, db, cache and web
-		if got := strings.Count(log.String(), `"by":"`+who+`"`); got != want {
+		if got := strings.Count(log.String(), ","+who+"\n"); got != want {
 			t.Errorf("the log has %d answers by %s, want %d:\n%s", got, who, want, &log)
 		}
 	}

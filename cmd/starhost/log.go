@@ -40,7 +40,7 @@ func (p *program) logCommand() *cobra.Command {
 	var f logFlags
 	cmd := &cobra.Command{
 		Use:         "log",
-		Annotations: formats("text json jsonl"),
+		Annotations: formats("text json jsonl csv"),
 		Short:       "List recorded decisions, show one, and make golden cases of them",
 		Long: `List the decisions that hook and serve recorded, the oldest first. The log is in the
 folder that [log] path of the config names, by default starhost/log in XDG_STATE_HOME.
@@ -54,7 +54,7 @@ starhost log show ID prints a whole record, and starhost log show ID --golden a 
 repeats it. ID is the id, or its first or last letters.`,
 		Example: `  starhost log --since 7d --action deny,ask
   starhost log --approval person,always --since 7d
-  starhost log --tool 'kind:shell' -F jsonl -o shell.jsonl
+  starhost log --tool 'kind:shell' -F csv -o shell.csv
   starhost log show 32Z34AYK --golden -o plugins/golden/guard_incident.txtar`,
 		Args: refuseSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return printLog(cmd.Context(), p.env, &p.res, &f) },

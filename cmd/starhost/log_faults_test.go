@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"io"
 	"os"
 	"path/filepath"
@@ -81,7 +82,7 @@ func TestHostileRecords(t *testing.T) {
 		code int
 	}{
 		{[]string{"log"}, 0},
-		{[]string{"log", "-F", "jsonl"}, 0},
+		{[]string{"log", "-F", "csv"}, 0},
 		{[]string{"log", "-F", "json"}, 0},
 		{[]string{"log", "-F", "jsonl"}, 0},
 		{[]string{"log", "--tool", evil, "--session", evil}, 0},
@@ -98,10 +99,10 @@ func TestHostileRecords(t *testing.T) {
 		{[]string{"replay", "p.star"}, 1},
 		{[]string{"replay", "p.star", "-F", "json"}, 1},
 		{[]string{"replay", "p.star", "-F", "github"}, 1},
-		{[]string{"replay", "p.star", "-F", "github"}, 1},
+		{[]string{"replay", "p.star", "-F", "junit"}, 1},
 		{[]string{"replay", "q.star"}, 1},
 		{[]string{"replay", "q.star", "-F", "github"}, 1},
-		{[]string{"replay", "q.star", "-F", "github"}, 1},
+		{[]string{"replay", "q.star", "-F", "junit"}, 1},
 		{[]string{"replay", "p.star", "--allow", evil}, 1},
 		{[]string{"replay", "p.star", "--only", evil}, 0},
 		{[]string{"replay", "p.star", "--only", evil + "["}, 2},
@@ -121,6 +122,9 @@ func TestHostileRecords(t *testing.T) {
 		}
 		if strings.Contains(strings.ReplaceAll(all, "\r\n", ""), "\r") {
 			t.Errorf("%.20q: got a carriage return in %q", tt.args, all)
+		}
+		if slices.Contains(tt.args, "junit") && xml.Unmarshal(out.Bytes(), new(struct{})) != nil {
+			t.Errorf("%.20q: got no XML: %s", tt.args, out.String())
 		}
 		var sections []string
 		for _, f := range txtar.Parse(out.Bytes()).Files {

@@ -41,7 +41,7 @@ func (p *program) replayCommand() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:         "replay [PATH...]",
-		Annotations: formats("pretty json github"),
+		Annotations: formats("pretty json github junit"),
 		Short:       "Show what plugins would have decided about the events of the decision log",
 		Long: `Fire the events of the decision log again, with the plugins at PATH or those of the
 config, and compare their decisions with the recorded ones. The record answers the
@@ -66,7 +66,7 @@ paths are then those reports. Each session must be in one part only. See docs/lo
 		Example: `  starhost replay --since 7d
   starhost replay plugins/freeze --only kind:shell --allow "now denied by freeze"
   starhost replay plugins/freeze --transcripts --since 30d
-  starhost replay --log decisions-2026-11-23.jsonl --strict -F github
+  starhost replay --log decisions-2026-11-23.jsonl --strict -F junit
   starhost replay --merge part-*.json --allow "now denied by freeze"`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			return replayLog(cmd.Context(), p.env, &p.res, &f, paths)
@@ -288,4 +288,8 @@ func (r *replayRun) WriteJSON(res *Result) error {
 
 func (r *replayRun) WriteGitHub(res *Result) {
 	decision.WriteReplayGitHub(&res.out, r.ReplayReport, r.skipped)
+}
+
+func (r *replayRun) WriteJUnit(res *Result) error {
+	return decision.WriteReplayJUnit(&res.out, r.ReplayReport)
 }

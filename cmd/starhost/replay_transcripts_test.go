@@ -209,7 +209,7 @@ register_hook("pre_tool_call", lambda call, arguments: deny("no: %s %s" % (call.
 		fmt.Fprintf(&lines, `{"type":"user","sessionId":"s","cwd":"/w","timestamp":"2026-11-20T12:00:%02dZ","message":{"content":[{"type":"tool_result","tool_use_id":"t%d","content":"ok %s"}]}}`+"\n", i, i, secrets[i])
 	}
 	writeFiles(t, home, map[string]string{".claude/projects/-w/s.jsonl": lines.String()})
-	for _, format := range []string{"pretty", "json", "github"} {
+	for _, format := range []string{"pretty", "json", "github", "junit"} {
 		var out, stderr bytes.Buffer
 		run(context.Background(), []string{"-C", home, "replay", "told.star", "--transcripts", "--golden", "cases-" + format, "-F", format}, strings.NewReader(""), &out, &stderr)
 		cases, err := filepath.Glob(filepath.Join(home, "cases-"+format, "*.txtar"))
