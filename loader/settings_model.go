@@ -3,6 +3,7 @@ package loader
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"net/url"
 	"path/filepath"
@@ -69,24 +70,12 @@ func outsideSettings() []*setting {
 		row("kinds.NAME.kind", userOnly, kindField(parseWord("shell", "write", "fetch", "read", "search", "agent", "mcp", "other")),
 			"", `kinds.mcp__desktop__run.kind = "shell"`,
 			"The kind of the calls of the tool NAME, for guards with kind = .... NAME is the agent's name for a tool that starhost's table for the agent lacks. Without this key the names of the arguments decide."),
-		row("kinds.NAME.command", userOnly, kindField(parseText),
-			"", `kinds.mcp__desktop__run.command = "cmd"`,
-			"The place of the shell command in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd."),
-		row("kinds.NAME.paths", userOnly, kindField(parseText),
-			"", `kinds.mcp__desktop__run.paths = "target"`,
-			"The place of the paths in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd."),
-		row("kinds.NAME.content", userOnly, kindField(parseText),
-			"", `kinds.mcp__desktop__run.content = "text"`,
-			"The place of the new text of a file in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd."),
-		row("kinds.NAME.url", userOnly, kindField(parseText),
-			"", `kinds.mcp__desktop__run.url = "address"`,
-			"The place of the address in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd."),
-		row("kinds.NAME.query", userOnly, kindField(parseText),
-			"", `kinds.mcp__desktop__run.query = "pattern"`,
-			"The place of the pattern of a search in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd."),
-		row("kinds.NAME.prompt", userOnly, kindField(parseText),
-			"", `kinds.mcp__desktop__run.prompt = "task"`,
-			"The place of the task of a subagent in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd."),
+		placeRow("command", "shell command", "cmd"),
+		placeRow("paths", "paths", "target"),
+		placeRow("content", "new text of a file", "text"),
+		placeRow("url", "address", "address"),
+		placeRow("query", "pattern of a search", "pattern"),
+		placeRow("prompt", "task of a subagent", "task"),
 		row("mcp.NAME.command", ifTrusted, inFolder(
 			list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Command }),
 			func(c *Config, name string) *string { return &c.MCP[name].Dir },
@@ -136,6 +125,12 @@ func outsideSettings() []*setting {
 			`[]`, `trust.pin = ["srv/**", "package.json"]`,
 			"Globs on files of the project that trust pins beside the config, the plugins, the libraries, and the files and folders that commands name. Programs such as sh, node, npm and make run files that no argument names: without pin, starhost trust says that it does not pin them."),
 	}
+}
+
+// placeRow returns a key of [kinds.NAME] that says where a tool's arguments have what.
+func placeRow(name, what, example string) *setting {
+	return row("kinds.NAME."+name, userOnly, kindField(parseText), "", fmt.Sprintf("kinds.mcp__desktop__run.%s = %q", name, example),
+		"The place of the "+what+" in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd.")
 }
 
 // These are the words that [process.NAME] accepts. They are PicoClaw's.

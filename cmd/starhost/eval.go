@@ -189,9 +189,26 @@ func runEval(ctx context.Context, env Env, res *Result, f *evalFlags, paths []st
 
 // check refuses flags that do not go together.
 func (f *evalFlags) check(format string) error {
-	if err := f.checkFormat(format); err != nil {
+	if err := cmp.Or(f.checkFormat(format), f.checkRecorded()); err != nil {
 		return err
 	}
+	switch {
+	case f.session != "" && (f.record != "" || f.replay != "" || f.watch):
+		return usagef("--session: got --record, --replay or --watch, want none: these run the same turn again")
+	case f.session != "" && !f.wantsTurn():
+		return usagef("--session: got nothing to continue it with, want -p, -t, -i, --call, --fire or -e beside it")
+	case f.watch && (f.record != "" || f.replay != "" || f.profile != ""):
+		return usagef("--watch: got --record, --replay or --profile, want none: these are about one run")
+	case f.reached && !f.wantsTurn():
+		return usagef("--reached: got nothing to run, want -p, -t, -i, --call, --fire or -e beside it")
+	case f.watch && f.readsStdin():
+		return usagef("--watch: got - for standard input, want a file: it is read again")
+	}
+	return nil
+}
+
+// checkRecorded refuses flags that do not go with --record or --replay.
+func (f *evalFlags) checkRecorded() error {
 	switch {
 	case f.record != "" && f.replay != "":
 		return usagef("got --record and --replay, want one of them")
@@ -203,16 +220,6 @@ func (f *evalFlags) check(format string) error {
 		return usagef("--record: got %s, want a name that ends with .txtar, as of each golden case", f.record)
 	case f.replay != "" && f.requestFlags.wantsTurn():
 		return usagef("--replay: got a question beside it, want none: FILE has the question")
-	case f.session != "" && (f.record != "" || f.replay != "" || f.watch):
-		return usagef("--session: got --record, --replay or --watch, want none: these run the same turn again")
-	case f.session != "" && !f.wantsTurn():
-		return usagef("--session: got nothing to continue it with, want -p, -t, -i, --call, --fire or -e beside it")
-	case f.watch && (f.record != "" || f.replay != "" || f.profile != ""):
-		return usagef("--watch: got --record, --replay or --profile, want none: these are about one run")
-	case f.reached && !f.wantsTurn():
-		return usagef("--reached: got nothing to run, want -p, -t, -i, --call, --fire or -e beside it")
-	case f.watch && f.readsStdin():
-		return usagef("--watch: got - for standard input, want a file: it is read again")
 	}
 	return nil
 }

@@ -81,17 +81,3 @@ func version() string {
 	}
 	return strings.TrimPrefix(info.Main.Version, "v")
 }
-
-// dependency returns the version of a module that the program uses, or "" if the build did not record it.
-func dependency(path string) string {
-	info, _ := debug.ReadBuildInfo()
-	if info == nil {
-		return ""
-	}
-	for _, m := range info.Deps {
-		if m.Path == path {
-			return m.Version
-		}
-	}
-	return ""
-}
