@@ -25,7 +25,7 @@ var sizes = map[string]int{
 	"editor/check":     780,
 	"editor/format":    170,
 	"editor/lint":      1880,
-	"editor/lsp":       2790,
+	"editor/lsp":       2793,
 	"effects":          5110, // 50 of them tell types by their content, in place of a library
 	"fleet":            1311, // fetches, tries and installs bundles, and 300 send the logs of users and ask their doctors
 	"fragments":        1000,

@@ -221,9 +221,10 @@ func (s *scanner) sign(c byte) {
 			s.calls = s.calls[:n-1]
 		}
 		s.begin()
-	case ',', ':':
-		if b := n - 1; b >= 0 && c == ',' {
-			s.calls[b].arg, s.calls[b].name, s.calls[b].hasText = s.calls[b].arg+1, "", false
+	case ',':
+		if n > 0 {
+			b := &s.calls[n-1]
+			b.arg, b.name, b.hasText = b.arg+1, "", false
 		}
 	case '.':
 		if s.path != "" && !strings.HasSuffix(s.path, ".") {
@@ -231,20 +232,24 @@ func (s *scanner) sign(c byte) {
 			s.keyword = ""
 			return
 		}
-	case '=':
-		if s.at < len(s.text) && s.text[s.at] == '=' {
+	case '=', '!', '<', '>', '+', '-', '*', '/', '%', '|', '&', '^':
+		isPair := s.at < len(s.text) && s.text[s.at] == '='
+		if isPair {
 			s.at++
-		} else if n > 0 && s.calls[n-1].open == '(' && s.path != "" && !strings.Contains(s.path, ".") {
-			b := &s.calls[n-1]
-			b.name, b.hasText = s.path, false
-			b.names = append(b.names, s.path)
 		}
-	case '!', '<', '>', '+', '-', '*', '/', '%', '|', '&', '^':
-		if s.at < len(s.text) && s.text[s.at] == '=' {
-			s.at++
+		if c == '=' && !isPair && n > 0 {
+			s.calls[n-1].addName(s.path)
 		}
 	}
 	s.path, s.keyword = "", ""
+}
+
+// addName notes that an argument of a call has a name.
+func (b *bracket) addName(path string) {
+	if b.open == '(' && path != "" && !strings.Contains(path, ".") {
+		b.name, b.hasText = path, false
+		b.names = append(b.names, path)
+	}
 }
 
 // call returns the innermost call around the cursor, and the brackets inside of it.
