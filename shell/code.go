@@ -345,11 +345,9 @@ func mayImport(r *reader, file *string) bool {
 
 // isRead judges open, and notes the file: only one whose name the text says may be written.
 func (c *codeReader) isRead(i int) bool {
-	end, depth := i+2, 0
-	for ; end < len(c.list) && (depth > 0 || c.list[end].kind != ',' && c.list[end].kind != ')'); end++ {
-		if depth += c.list[end].depth(); depth == 0 && contains("=*", c.list[end].kind) {
-			return false
-		}
+	end, ok := c.argumentEnd(i + 2)
+	if !ok {
+		return false
 	}
 	file, writes := (*string)(nil), false
 	if end == i+3 && c.at(i+2).kind == '"' {
@@ -376,15 +374,23 @@ func (c *codeReader) isRead(i int) bool {
 	return true
 }
 
+// argumentEnd returns the end of the argument without a name that begins at a place.
+func (c *codeReader) argumentEnd(end int) (_ int, ok bool) {
+	for depth := 0; end < len(c.list) && (depth > 0 || c.list[end].kind != ',' && c.list[end].kind != ')'); end++ {
+		if depth += c.list[end].depth(); depth == 0 && contains("=*", c.list[end].kind) {
+			return 0, false
+		}
+	}
+	return end, true
+}
+
 // codeTokens cuts a text of Python, perhaps without its comments. It returns false for what it cannot read: a comment
 // may say how Python decodes the text.
 func codeTokens(text string, comments bool) (list []token, ok bool) {
 	for i := 0; i < len(text); {
-		b, end := text[i], i
-		for end < len(text) && (isNameStart(text[end]) || isDigit(text[end], 10)) {
-			end++
-		}
-		name, isQuoted := text[i:end], end < len(text) && (text[end] == '\'' || text[end] == '"')
+		b, name := text[i], nameAt(text[i:])
+		end := i + len(name)
+		isQuoted := end < len(text) && (text[end] == '\'' || text[end] == '"')
 		switch prefix := strings.ToLower(name); {
 		case b == ' ' || b == '\t' || b == '\n':
 			i++
@@ -410,6 +416,15 @@ func codeTokens(text string, comments bool) (list []token, ok bool) {
 		}
 	}
 	return list, true
+}
+
+// nameAt returns the name or the number that a text begins with.
+func nameAt(text string) string {
+	end := 0
+	for end < len(text) && (isNameStart(text[end]) || isDigit(text[end], 10)) {
+		end++
+	}
+	return text[:end]
 }
 
 // isNameStart reports whether a name may begin with a byte.

@@ -42,16 +42,21 @@ func judge(r *reader, name string, row *program, j *job) {
 	case sets:
 		judgeSet(r, name, args)
 	case flagged:
-		if fetchesProgram(j.argv) {
-			r.setWild()
-		}
-		judgeFlags(r, name, row, args)
-		judgeSubcommand(r, row, j.argv)
+		judgeFlagged(r, name, row, j.argv)
 	case queries:
 		judgeQuery(r, name, args)
 	case writes:
 		judgeWriter(r, name, row, args)
 	}
+}
+
+// judgeFlagged judges a program by its flags and its subcommand.
+func judgeFlagged(r *reader, name string, row *program, argv []word) {
+	if fetchesProgram(argv) {
+		r.setWild()
+	}
+	judgeFlags(r, name, row, argv[1:])
+	judgeSubcommand(r, row, argv)
 }
 
 // judgeDeclarations judges the words of export and its like behind a quote or another builtin.
@@ -353,13 +358,6 @@ const sedFlags = " -n -E -r -nE -ne --in-place -Ei -nr -u -s -z "
 // judgeSed judges sed, whose commands e, w and s///e run or write.
 func judgeSed(r *reader, args []word) {
 	scripts, inPlace, files := 0, false, []word(nil)
-	script := func(i int) {
-		if i < len(args) {
-			if scripts++; !args[i].known || !isSafeSed(args[i].text) {
-				r.setWild()
-			}
-		}
-	}
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		switch {
@@ -370,15 +368,15 @@ func judgeSed(r *reader, args []word) {
 			files = append(files, w)
 		case w.text == "-e" || w.text == "--expression":
 			i++
-			script(i)
+			scripts += judgeSedScript(r, args[min(i, len(args)):])
 		case strings.HasPrefix(w.text, "-i"), hasName(sedFlags, w.text):
 			inPlace = inPlace || strings.Contains(w.text, "i")
-			if w.text == "-i" && i+1 < len(args) && args[i+1].known && args[i+1].text == "" {
+			if w.text == "-i" && isEmpty(args[i+1:]) {
 				i++ // the suffix, or a script that does nothing
 			}
 			if strings.HasSuffix(w.text, "ne") || w.text == "-ie" {
 				i++
-				script(i)
+				scripts += judgeSedScript(r, args[min(i, len(args)):])
 			}
 		case isQuestion(args):
 			return
@@ -386,16 +384,31 @@ func judgeSed(r *reader, args []word) {
 			r.setWild()
 			return
 		case scripts == 0:
-			script(i)
+			scripts += judgeSedScript(r, args[i:])
 		default:
 			files = append(files, w)
 		}
 	}
-	for _, w := range files {
-		if inPlace {
-			r.addWrite(w)
-		}
+	if !inPlace {
+		return
 	}
+	for _, w := range files {
+		r.addWrite(w)
+	}
+}
+
+// isEmpty reports whether the first word is an empty one.
+func isEmpty(args []word) bool { return len(args) > 0 && args[0].known && args[0].text == "" }
+
+// judgeSedScript judges the script that the first word is, and returns the number of scripts.
+func judgeSedScript(r *reader, args []word) int {
+	if len(args) == 0 {
+		return 0
+	}
+	if !args[0].known || !isSafeSed(args[0].text) {
+		r.setWild()
+	}
+	return 1
 }
 
 // isSafeSed reports whether a script of sed consists of s, p, d, q and = with their addresses.

@@ -377,21 +377,26 @@ func (r *reader) coproc(c *syntax.CoprocClause) {
 	r.substitute("sub", []*syntax.Stmt{c.Stmt})
 }
 
-// binary visits a && b, a || b and a | b. A list or pipe leans to the left, so this goes along it
-// instead of down, where the stack would grow with the text.
-func (r *reader) binary(c *syntax.BinaryCmd) {
-	leads := r.first != nil && r.first.Cmd == c
-	all := []*syntax.BinaryCmd{c} // the last one first
-	for {
+// listOf returns the parts of a list or a pipe that ends with c, the last one first.
+func listOf(r *reader, c *syntax.BinaryCmd) []*syntax.BinaryCmd {
+	for all := []*syntax.BinaryCmd{c}; ; {
 		x := c.X
 		inner, ok := x.Cmd.(*syntax.BinaryCmd)
 		isPlain := len(x.Redirs) == 0 && !x.Negated && !x.Background && !x.Coprocess && !x.Disown
 		if !ok || !isPlain || isPipe(inner) != isPipe(c) {
-			break
+			return all
 		}
 		r.script.Nodes++
 		all, c = append(all, inner), inner
 	}
+}
+
+// binary visits a && b, a || b and a | b. A list or pipe leans to the left, so this goes along it
+// instead of down, where the stack would grow with the text.
+func (r *reader) binary(c *syntax.BinaryCmd) {
+	leads := r.first != nil && r.first.Cmd == c
+	all := listOf(r, c)
+	c = all[len(all)-1]
 	r.script.expect(len(all))
 	if r.first = nil; leads && !isPipe(c) {
 		r.first = c.X

@@ -253,14 +253,7 @@ func (r *reader) checkRan() {
 		}
 	}
 	changed := len(bases) > 0 && (r.writtenAt < math.MaxInt || slices.ContainsFunc(bases, r.wrote))
-	inTemporary := r.moved || slices.ContainsFunc(r.script.calls, func(c invocation) bool {
-		return c.trusted && slices.ContainsFunc(c.argv[1:], func(w word) bool { return !w.known || strings.Contains(w.text, "tmp") })
-	})
-	for name, elsewhere := range r.written {
-		isInput := !r.runsTrusted && isOneOf(path.Ext(name), []string{".ts", ".tsx", ".py", ".css", ".scss", ".md", ".vue", ".svelte"}) // which nothing runs
-		changed = changed || r.usesTrusted && (elsewhere || inTemporary) && !(isOutput(name) && !r.isNamed(name)) && !isInput
-	}
-	changed = changed || r.mayShadow() || r.runsTrusted && r.unpacksFirst()
+	changed = changed || r.usesTrusted && writesCode(r) || r.mayShadow() || r.runsTrusted && r.unpacksFirst()
 	for _, c := range r.script.calls {
 		if changed || len(bases) > 0 && r.mayChange(c, bases) {
 			r.at, r.program = c.at, ""
@@ -269,6 +262,20 @@ func (r *reader) checkRan() {
 			return
 		}
 	}
+}
+
+// writesCode reports whether the text writes a file that a trusted runner may run.
+func writesCode(r *reader) bool {
+	inTemporary := r.moved || slices.ContainsFunc(r.script.calls, func(c invocation) bool {
+		return c.trusted && slices.ContainsFunc(c.argv[1:], func(w word) bool { return !w.known || strings.Contains(w.text, "tmp") })
+	})
+	for name, elsewhere := range r.written {
+		isInput := !r.runsTrusted && isOneOf(path.Ext(name), []string{".ts", ".tsx", ".py", ".css", ".scss", ".md", ".vue", ".svelte"}) // which nothing runs
+		if (elsewhere || inTemporary) && !(isOutput(name) && !r.isNamed(name)) && !isInput {
+			return true
+		}
+	}
+	return false
 }
 
 // isNamed reports whether a trusted runner gets the name of a file.
@@ -460,13 +467,8 @@ func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
 			continue
 		}
 		rest = behindSwitches(words, rest)
-		if p, ok := findName(words[0]); len(words) == 1 && ok {
-			isFile := len(rest) > 0 && rest[0].known && !strings.HasPrefix(rest[0].text, "-") // "-" is standard input
-			files, isNode := nodeFiles(rest)
-			isNode = isNode && len(files) == 0 && hasName(" ts-node tsx ", words[0])
-			if p.kind == interprets && !isNode && (!isFile || r.ownFile(rest[0].text) == "") {
-				continue
-			}
+		if len(words) == 1 && readsCode(r, words[0], rest) {
+			continue
 		}
 		if isPlain(rest) {
 			if slices.ContainsFunc(argv[1:], func(w word) bool { return hasName(installs, words[0]+"_"+w.text) }) {
@@ -476,6 +478,18 @@ func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
 		}
 	}
 	return false, nil, inner
+}
+
+// readsCode reports whether an interpreter runs code that is no file of the project.
+func readsCode(r *reader, name string, args []word) bool {
+	if p, ok := findName(name); !ok || p.kind != interprets {
+		return false
+	}
+	if files, isNode := nodeFiles(args); isNode && len(files) == 0 && hasName(" ts-node tsx ", name) {
+		return false
+	}
+	isFile := len(args) > 0 && args[0].known && !strings.HasPrefix(args[0].text, "-") // "-" is standard input
+	return !isFile || r.ownFile(args[0].text) == ""
 }
 
 // nixRun is the entry that trusts the environment of the project's shell.nix, and not what runs there.

@@ -206,6 +206,24 @@ func (r *reader) run(j *job) {
 	r.fail("depth")
 }
 
+// knowsScript reports whether it is known what a program by its path does: the text builds it, it is the project's
+// own Python with code that is judged, or a script that can be read. row is nil for a program without a row.
+func (r *reader) knowsScript(row *program, j *job) bool {
+	first, at := j.argv[0].text, len(r.script.calls)-1
+	switch {
+	case len(r.built) > 0 && r.built[r.fullPath(first)]:
+		r.script.calls[at].trusted, r.script.calls[at].mentions = true, true
+		r.ran = append(r.ran, first)
+		return true
+	case row != nil && row.kind == interprets && r.ownTool(j.argv) != nil && r.trustsPython() && judgeCode(r, path.Base(first), j.argv[1:]):
+		r.usesTrusted, r.runsTrusted = true, true
+		return true
+	}
+	followed := followPath(r, j)
+	r.script.calls[at].followed = followed
+	return followed
+}
+
 // step records the program of a job. If it runs another one, it returns the job of that.
 func (r *reader) step(j *job) (next *job) {
 	first := j.argv[0].text
@@ -241,19 +259,7 @@ func (r *reader) step(j *job) (next *job) {
 		}
 	}
 	if isScript(first) {
-		if len(r.built) > 0 && r.built[r.fullPath(first)] {
-			r.script.calls[at].trusted, r.script.calls[at].mentions = true, true
-			r.ran = append(r.ran, first)
-			r.recordJob(j)
-			return nil
-		}
-		if ok && row.kind == interprets && r.ownTool(j.argv) != nil && r.trustsPython() && judgeCode(r, name, j.argv[1:]) {
-			r.usesTrusted, r.runsTrusted = true, true
-			r.recordJob(j)
-			return nil
-		}
-		if followPath(r, j) {
-			r.script.calls[at].followed = true
+		if r.knowsScript(row, j) {
 			r.recordJob(j)
 			return nil
 		}

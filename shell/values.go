@@ -141,14 +141,7 @@ func (r *reader) numbers() map[string]bool {
 func eachAssignment(n syntax.Node, record func(name string, number bool)) {
 	switch n := n.(type) {
 	case *syntax.Assign:
-		switch {
-		case n.Name != nil:
-			if record(n.Name.Value, n.Naked || n.Index == nil && n.Array == nil && n.Value != nil && isNumberText(n.Value)); n.Append {
-				record(n.Name.Value, false)
-			}
-		default: // a flag, as in declare -n
-			record("", true)
-		}
+		assigned(n, record)
 	case *syntax.WordIter:
 		number := len(n.Items) > 0
 		for _, w := range n.Items {
@@ -177,6 +170,17 @@ func eachAssignment(n syntax.Node, record func(name string, number bool)) {
 		if len(n.Args) > 0 {
 			eachArgument(n.Args, record)
 		}
+	}
+}
+
+// assigned is eachAssignment for one assignment.
+func assigned(n *syntax.Assign, record func(name string, number bool)) {
+	if n.Name == nil { // a flag, as in declare -n
+		record("", true)
+		return
+	}
+	if record(n.Name.Value, n.Naked || n.Index == nil && n.Array == nil && n.Value != nil && isNumberText(n.Value)); n.Append {
+		record(n.Name.Value, false)
 	}
 }
 

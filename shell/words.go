@@ -168,17 +168,12 @@ func flatten(parts []syntax.WordPart) [][]syntax.WordPart {
 // word evaluates one word without braces.
 func (r *reader) word(w *syntax.Word) word {
 	if len(w.Parts) == 1 {
-		if lit, ok := w.Parts[0].(*syntax.Lit); ok && isPlain(lit.Value) {
-			return word{text: lit.Value, known: true}
+		if value, ok := onlyPart(r, w.Parts[0]); ok {
+			return value
 		}
 	}
 	out := wordBuilder{word: word{known: true}}
 	for i, p := range w.Parts {
-		if q, ok := p.(*syntax.DblQuoted); ok && len(w.Parts) == 1 && len(q.Parts) == 1 && !q.Dollar {
-			if value, ok := constant(r, q.Parts, true); ok && !value.many && value.glob() != "" {
-				return value
-			}
-		}
 		if lit, ok := p.(*syntax.Lit); ok {
 			r.markDollar(w.Parts[:i], lit, &out)
 			out.addLit(lit.Value, out.known && out.buf.Len() == 0, len(w.Parts) == 1)
@@ -203,6 +198,21 @@ func (r *reader) word(w *syntax.Word) word {
 		out.many = false // it is there, and no shell splits a number
 	}
 	return out.finish()
+}
+
+// onlyPart returns the word that has one part: a plain text, or the value of a quoted variable whose letters are
+// known in part.
+func onlyPart(r *reader, p syntax.WordPart) (value word, ok bool) {
+	switch p := p.(type) {
+	case *syntax.Lit:
+		return word{text: p.Value, known: true}, isPlain(p.Value)
+	case *syntax.DblQuoted:
+		if len(p.Parts) == 1 && !p.Dollar {
+			value, ok = constant(r, p.Parts, true)
+			return value, ok && !value.many && value.glob() != ""
+		}
+	}
+	return word{}, false
 }
 
 // markDollar makes a word unknown if a text stands behind a dollar so that zsh expands both, as in
@@ -310,37 +320,41 @@ func (b *wordBuilder) addLit(text string, first, whole bool) {
 	}
 }
 
+// doubleQuoted adds a part in double quotes.
+func doubleQuoted(r *reader, q *syntax.DblQuoted, out *wordBuilder) {
+	if q.Dollar && r.manner != asBash {
+		out.buf.WriteByte('$')
+	}
+	for i, inner := range q.Parts {
+		if lit, ok := inner.(*syntax.Lit); ok {
+			r.markDollar(q.Parts[:i], lit, out)
+		}
+		value, ok := constant(r, q.Parts[i:], true)
+		first, open := out.known && out.buf.Len() == 0, value.open()
+		switch {
+		case ok && value.known:
+			out.buf.WriteString(value.text)
+			continue
+		case ok && first && open.home != "" && !value.many:
+			out.setUnknown(false)
+			out.setHome()
+			out.buf.WriteString(open.home)
+			continue
+		}
+		r.quotedPart(inner, out)
+		if ok && first && out.buf.Len() == 0 && (len(q.Parts) == 1 || open.start != "" || open.operand) {
+			out.ends.start, out.ends.operand = open.start, open.operand
+		}
+	}
+}
+
 // part adds a part that is no plain text.
 func (r *reader) part(p syntax.WordPart, out *wordBuilder) {
 	switch p := p.(type) {
 	case *syntax.SglQuoted:
 		r.addSingleQuoted(p, out)
 	case *syntax.DblQuoted:
-		if p.Dollar && r.manner != asBash {
-			out.buf.WriteByte('$')
-		}
-		for i, inner := range p.Parts {
-			if lit, ok := inner.(*syntax.Lit); ok {
-				r.markDollar(p.Parts[:i], lit, out)
-			}
-			if value, ok := constant(r, p.Parts[i:], true); ok && value.known {
-				out.buf.WriteString(value.text)
-				continue
-			} else if first := out.known && out.buf.Len() == 0; ok && first {
-				if home := value.open().home; home != "" && !value.many {
-					out.setUnknown(false)
-					out.setHome()
-					out.buf.WriteString(home)
-					continue
-				}
-				r.quotedPart(inner, out)
-				if open := value.open(); out.buf.Len() == 0 && (len(p.Parts) == 1 || open.start != "" || open.operand) {
-					out.ends.start, out.ends.operand = open.start, open.operand
-				}
-				continue
-			}
-			r.quotedPart(inner, out)
-		}
+		doubleQuoted(r, p, out)
 	case *syntax.BraceExp:
 		for _, e := range p.Elems {
 			r.word(e)
