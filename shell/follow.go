@@ -185,7 +185,10 @@ func knownWords(texts []string) []word {
 
 // hasFlag reports whether a flag or its long form with a value is among the words.
 func hasFlag(argv []word, flag string) bool {
-	return slices.ContainsFunc(argv, func(w word) bool { return w.text == flag || strings.HasPrefix(w.text, flag+"=") })
+	return slices.ContainsFunc(argv, func(w word) bool {
+		rest, ok := strings.CutPrefix(w.text, flag)
+		return ok && (rest == "" || rest[0] == '=')
+	})
 }
 
 // behindDashes returns words without "--" in front.

@@ -350,9 +350,11 @@ func (r *reader) noteBuilt(name string, j *job) {
 		runner = "go"
 	case "cc", "gcc", "g++", "clang", "clang++", "c++":
 		runner = "make"
+	default:
+		return
 	}
 	at := slices.IndexFunc(j.argv, func(w word) bool { return w.known && w.text == "-o" })
-	if runner == "" || at < 1 || at+1 >= len(j.argv) || !j.argv[at+1].known || r.folder == unknownFolder || r.elsewhere ||
+	if at < 1 || at+1 >= len(j.argv) || !j.argv[at+1].known || r.folder == unknownFolder || r.elsewhere ||
 		name == "go" && (len(j.argv) < 2 || j.argv[1].text != "build") || slices.ContainsFunc(j.argv[1:], func(w word) bool {
 		return !w.known || path.IsAbs(w.text) && w.text != j.argv[at+1].text || strings.Contains(w.text, "..")
 	}) {
@@ -450,7 +452,7 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 
 // trustsAs is trusts for a program as it is written.
 func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
-	if fetchesProgram(argv) || hasName(" bun uv ", argv[0].text) && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-" }) {
+	if len(r.options.Trusted) == 0 || fetchesProgram(argv) || hasName(" bun uv ", argv[0].text) && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-" }) {
 		return false, nil, nil // or it reads code from standard input
 	}
 	for _, entry := range r.options.Trusted {
@@ -520,7 +522,7 @@ func (r *reader) ownTool(argv []word) []word {
 		return nil
 	case hasName(toolRunners, first):
 		at = 1
-	case len(argv) > 1 && argv[1].known && hasName(toolCommands, first+"_"+argv[1].text):
+	case len(argv) > 1 && argv[1].known && strings.Contains(toolCommands, first) && hasName(toolCommands, first+"_"+argv[1].text):
 		at = 2
 	}
 	if at > 0 {
