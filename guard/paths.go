@@ -478,6 +478,8 @@ func (r *Rule) unknownWords(c *command, words []string) answer {
 		for i := range words {
 			if !isVariable(words[i]) {
 				list = append(list, &words[i])
+			} else if _, end, ok := strings.Cut(words[i], "*/"); ok { // the end of "$x/.ssh/id_rsa" is certain
+				list = append(list, &end)
 			}
 		}
 		if p = newPlaces(list, c.folder(), true); c.globs == nil {
