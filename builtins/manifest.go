@@ -337,17 +337,17 @@ func fitSetting(old, v starlark.Value, why string) (starlark.Value, error) {
 	if n, ok := v.(starlark.Int); ok && old.Type() == "float" {
 		return n.Float(), nil
 	}
-	if old != starlark.None && v.Type() != old.Type() {
+	switch old.Type() {
+	case v.Type():
+	case "NoneType":
+		return v, nil // any value fits
+	default:
 		return nil, fmt.Errorf("got %s, want %s, %s", v.Type(), old.Type(), why)
 	}
 	const inside = "as in the default"
 	switch v := v.(type) {
 	case *starlark.List:
-		list, ok := old.(*starlark.List)
-		if !ok {
-			return v, nil // the default is None, so any value fits
-		}
-		model := commonElement(list)
+		model := commonElement(old.(*starlark.List))
 		for i := range v.Len() {
 			fits, err := fitSetting(model, v.Index(i), inside)
 			if err != nil {
@@ -356,10 +356,7 @@ func fitSetting(old, v starlark.Value, why string) (starlark.Value, error) {
 			v.SetIndex(i, fits) // no error, because a new list is not frozen
 		}
 	case *starlark.Dict:
-		dict, ok := old.(*starlark.Dict)
-		if !ok {
-			return v, nil
-		}
+		dict := old.(*starlark.Dict)
 		var values []starlark.Value
 		for _, item := range dict.Items() {
 			values = append(values, item[1])
