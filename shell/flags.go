@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -12,6 +13,27 @@ type flagWord struct {
 	known bool   // otherwise the value is decided at run time
 	long  bool   // it begins with two dashes, and may be the beginning of a name
 	pair  bool   // it is the KEY of a value KEY=VALUE
+	row   *options
+}
+
+// flagWords are the flags of a command in their order. The last one of a name counts.
+type flagWords []flagWord
+
+// get returns the value of a flag.
+func (f flagWords) get(name string) (value word, ok bool) {
+	for _, flag := range slices.Backward(f) {
+		if flag.name == name {
+			return word{text: flag.value, known: flag.known}, true
+		}
+	}
+	return word{}, false
+}
+
+// has reports whether a flag is in a list, between spaces and with dashes.
+func (f flagWords) has(list string) bool {
+	return list != "" && slices.ContainsFunc(f, func(flag flagWord) bool {
+		return flag.long && hasName(list, "--"+flag.name) || !flag.long && hasName(list, "-"+flag.name)
+	})
 }
 
 // optionRows returns the rows of optionTable by their paths.
@@ -27,22 +49,10 @@ var optionRows = sync.OnceValue(func() map[string]*options {
 
 // findOptions returns how a program reads its words. It returns nil if nobody knows.
 func findOptions(name string) *options {
-	name = plainName(name)
-	if row := optionRows()[name]; row != nil {
-		return row
+	if name = plainName(name); hasName(gnuNames, name) {
+		name = name[1:]
 	}
-	row, ok := findProgram(name)
-	if !ok || row.kind > runsBuiltin && row.kind != runsRemote && row.kind != runsWatch {
-		return nil
-	}
-	flags := " "
-	for _, c := range row.bare {
-		flags += "-" + string(c) + " "
-	}
-	for _, c := range row.values {
-		flags += "-" + string(c) + ": "
-	}
-	return &options{flags: flags + row.long + strings.ReplaceAll(row.longValues+" ", " --", ": --"), style: gnu}
+	return optionRows()[name]
 }
 
 // maxCluster is the most flags in one word; behind them any may stand.
@@ -71,11 +81,25 @@ func (o *options) goesOn(sub string) bool {
 
 // has reports whether the row has a flag, as it is written, and whether a value belongs to it.
 func (o *options) has(flag string) (listed, value, pair bool) {
-	if o == nil {
+	if o == nil || strings.HasSuffix(flag, ":") {
 		return false, false, false
 	}
-	value, pair = strings.Contains(o.flags, " "+flag+": "), strings.Contains(o.flags, " "+flag+"= ")
-	return value || pair || hasName(o.flags, flag), value || pair, pair
+	for list := o.flags; ; {
+		i := strings.Index(list, flag)
+		if i < 0 {
+			return false, false, false
+		}
+		end := i + len(flag)
+		if i > 0 && list[i-1] == ' ' && end < len(list) {
+			switch list[end] {
+			case ' ':
+				return true, false, false
+			case ':', '=':
+				return true, true, list[end] == '='
+			}
+		}
+		list = list[end:]
+	}
 }
 
 // begins reports whether the row lists a long flag with this beginning.
@@ -86,40 +110,39 @@ type reading struct {
 	root, row *options // of the program, and of the place that is read
 	program   string
 	sub       string
-	unsure    bool           // nobody knows the subcommand
-	doubt     bool           // the next word may be the value of a flag
-	many      uint64         // see [Command]
-	operands  uint64         // the same
-	see       func(flagWord) // gets each flag, or nil
+	unsure    bool // nobody knows the subcommand
+	doubt     bool // the next word may be the value of a flag
+	collects  bool // it keeps the flags
+	flags     flagWords
 }
 
 // readWords reads the words of a command as its program would.
-func (r *reading) readWords(argv []*string) {
-	if len(argv) == 0 || argv[0] == nil {
+func (r *reading) readWords(argv []word) {
+	if len(argv) == 0 || !argv[0].known {
 		r.unsure = true
-		r.found(flagWord{})
+		r.found(flagWord{}, false)
 		return
 	}
-	r.program = plainName((*argv[0])[strings.LastIndexByte(*argv[0], '/')+1:])
+	r.program = plainName(argv[0].text[strings.LastIndexByte(argv[0].text, '/')+1:])
 	r.root = findOptions(r.program)
 	r.row = r.root
 	for i := 1; i < len(argv); i++ {
-		w := argv[i]
+		w := &argv[i]
 		searches := !r.unsure && r.root.goesOn(r.sub)
 		switch {
-		case r.see == nil && !searches:
+		case !r.collects && !searches:
 			return
-		case w == nil:
-			if i > 63 || r.operands>>i&1 == 0 {
-				r.found(flagWord{})
+		case !w.known:
+			if w.mayFlag() {
+				r.found(flagWord{}, false)
 			}
 			r.unsure = r.unsure || searches
-		case *w == "--":
+		case w.text == "--":
 			r.unsure = r.unsure || searches && len(argv) > i+1
 			return
-		case len(*w) < 2 || (*w)[0] != '-':
-			if searches && !strings.HasPrefix(*w, "+") { // cargo +nightly build
-				r.enter(*w)
+		case len(w.text) < 2 || w.text[0] != '-':
+			if searches && !strings.HasPrefix(w.text, "+") { // cargo +nightly build
+				r.enter(w.text)
 			}
 		default:
 			i = r.readFlagAt(argv, i, searches)
@@ -128,32 +151,29 @@ func (r *reading) readWords(argv []*string) {
 }
 
 // readFlagAt reads the word of flags at an index, and returns the index of the last of its values.
-func (r *reading) readFlagAt(argv []*string, i int, searches bool) int {
-	word := *argv[i]
-	used, listed := r.readFlag(word, argv[i+1:])
-	if i += used; used > 0 && argv[i] == nil && (i > 63 || r.many>>i&1 == 1) { // it may be more than a value
-		r.found(flagWord{})
+func (r *reading) readFlagAt(argv []word, i int, searches bool) int {
+	text := argv[i].text
+	used, listed := r.readFlag(text, argv[i+1:])
+	if i += used; used > 0 && i < len(argv) && !argv[i].known && argv[i].many { // it may be more than a value
+		r.found(flagWord{}, false)
 		r.unsure = r.unsure || searches
 	}
-	r.doubt = r.doubt || searches && !listed && !strings.Contains(word, "=")
+	r.doubt = r.doubt || searches && !listed && !strings.Contains(text, "=")
 	return i
 }
 
-// found passes a flag on.
-func (r *reading) found(f flagWord) {
-	if r.see != nil {
-		r.see(f)
+// found keeps a flag, and if its value has pairs, each KEY of KEY=VALUE,KEY=VALUE.
+func (r *reading) found(f flagWord, pairs bool) {
+	if !r.collects {
+		return
 	}
-}
-
-// foundPair passes a flag on, and each KEY of its value KEY=VALUE,KEY=VALUE.
-func (r *reading) foundPair(f flagWord) {
-	r.found(f)
-	for value := f.value; f.known && value != ""; {
+	f.row = r.row
+	r.flags = append(r.flags, f)
+	for value := f.value; pairs && f.known && value != ""; {
 		var part string
 		part, value, _ = strings.Cut(value, ",")
 		key, text, _ := strings.Cut(part, "=")
-		r.found(flagWord{key, text, true, false, true})
+		r.flags = append(r.flags, flagWord{name: key, value: text, known: true, pair: true, row: r.row})
 	}
 }
 
@@ -172,93 +192,67 @@ func (r *reading) enter(word string) {
 	}
 }
 
-// firstOf returns the first word, "" if there is none. known is false if it is decided at run time.
-func firstOf(words []*string) (text string, known bool) {
-	switch {
-	case len(words) == 0:
-		return "", true
-	case words[0] == nil:
-		return "", false
+// readFlag reads a word of flags. It returns how many words behind it are values, also if there are none, and
+// whether the row lists the flags.
+func (r *reading) readFlag(text string, behind []word) (used int, listed bool) {
+	value := word{known: true}
+	if len(behind) > 0 {
+		value = behind[0]
 	}
-	return *words[0], true
-}
-
-// readFlag reads a word of flags. It returns how many words behind it are values, and whether the
-// row lists the flags.
-func (r *reading) readFlag(word string, behind []*string) (used int, listed bool) {
-	next, known := firstOf(behind)
-	full, attached, isAttached := strings.Cut(word, "=")
-	name := strings.TrimLeft(full, "-")
-	isLong := strings.HasPrefix(word, "--")
-	add := func(name, value string, known, pair bool) {
-		if f := (flagWord{name, value, known, isLong, false}); pair {
-			r.foundPair(f)
-		} else {
-			r.found(f)
-		}
+	next := value
+	full, attached, isAttached := strings.Cut(text, "=")
+	if isAttached {
+		value = word{text: attached, known: true}
 	}
+	isLong := strings.HasPrefix(text, "--")
+	whole := flagWord{name: strings.TrimLeft(full, "-"), value: value.text, known: value.known, long: isLong}
 	oneWord := r.row != nil && (r.row.style == oneDash || r.row.style == single)
 	listed, takes, pair := r.row.has(full)
 	if !listed && oneWord {
 		listed, takes, pair = r.row.has(full[1:])
 	}
-	switch {
-	case isAttached && (isLong || oneWord):
-		add(name, attached, true, pair)
-		return 0, listed
-	case isLong, oneWord, listed && len(full) == len(word) && len(word) > 2:
-		add(name, next, known, pair)
-		return valuesOf(takes, behind), listed
+	if isLong || oneWord || listed && !isAttached && len(text) > 2 {
+		r.found(whole, pair)
+		takes = takes && !isAttached
+	} else if takes, listed = r.readCluster(text, next); !listed && len(text) > 2 { // as in -force
+		r.found(whole, false)
 	}
-	takes, listed, ok := r.readCluster(word, next, known, add)
-	if !ok {
-		return 0, false
-	}
-	switch whole := len(word) > 2 && !listed; { // as in -force
-	case whole && isAttached:
-		add(name, attached, true, false)
-	case whole:
-		add(name, next, known, false)
-	}
-	return valuesOf(takes, behind), listed
-}
-
-// valuesOf returns how many of the words behind a flag are its values.
-func valuesOf(takes bool, behind []*string) int {
 	if takes {
-		return min(len(behind), 1)
+		used = 1
 	}
-	return 0
+	return used, listed
 }
 
-// readCluster reads a word of short flags. takes is true if the next word is the value of the last one; ok is false if the
-// word is too long.
-func (r *reading) readCluster(word, next string, known bool, add func(name, value string, known, pair bool)) (takes, listed, ok bool) {
+// readCluster reads a word of short flags. takes is true if the next word is the value of the last one.
+func (r *reading) readCluster(text string, next word) (takes, listed bool) {
 	listed = true
-	for i := 1; i < len(word); i++ {
+	for i := 1; i < len(text); i++ {
 		if i > maxCluster {
-			r.found(flagWord{})
-			return false, false, false
+			r.found(flagWord{}, false) // which may be any
+			return false, false
 		}
-		has, value, pair := r.row.has("-" + word[i:i+1])
+		has, value, pair := r.row.has("-" + text[i:i+1])
 		listed = listed && has
-		rest := word[i+1:]
+		rest := text[i+1:]
 		switch {
 		case rest == "":
-			add(word[i:], next, known, pair)
+			r.found(flagWord{name: text[i:], value: next.text, known: next.known}, pair)
 			takes = value
 		case value:
-			add(word[i:i+1], strings.TrimPrefix(rest, "="), true, pair)
-			return false, listed, true
+			if r.row.style == pflag {
+				rest = strings.TrimPrefix(rest, "=")
+			}
+			r.found(flagWord{name: text[i : i+1], value: rest, known: true}, pair)
+			return false, listed
 		default:
-			add(word[i:i+1], rest, true, false)
+			r.found(flagWord{name: text[i : i+1], value: rest, known: true}, false)
 		}
 	}
-	return takes, listed, true
+	return takes, listed
 }
 
 // matches says whether a flag is one of the names, which have no dashes: "yes", "no" or "maybe".
-func (r *reading) matches(f flagWord, names []string) string {
+func (f *flagWord) matches(names []string) string {
 	answer := "no"
 	for _, name := range names {
 		switch {
@@ -267,14 +261,14 @@ func (r *reading) matches(f flagWord, names []string) string {
 		case f.name == name || f.pair && len(name) > 1 && strings.EqualFold(f.name, name):
 			return "yes"
 		case !f.long || !strings.HasPrefix(name, f.name):
-		case r.row == nil: // an unambiguous beginning, if the program reads its flags so
+		case f.row == nil: // an unambiguous beginning, if the program reads its flags so
 			answer = "maybe"
-		case r.row.style == getopt || r.row.style == gnu:
-			exact, _, _ := r.row.has("--" + f.name)
-			listed, _, _ := r.row.has("--" + name)
+		case f.row.style == getopt || f.row.style == gnu:
+			exact, _, _ := f.row.has("--" + f.name)
+			listed, _, _ := f.row.has("--" + name)
 			switch {
 			case exact:
-			case listed || !r.row.begins(f.name):
+			case listed || !f.row.begins(f.name):
 				return "yes"
 			default:
 				answer = "maybe"
@@ -284,30 +278,44 @@ func (r *reading) matches(f flagWord, names []string) string {
 	return answer
 }
 
+// readSub returns the subcommand of a command behind its global flags. known is false if nobody knows it.
+func readSub(argv []word) (sub string, known bool) {
+	r := reading{}
+	r.readWords(argv)
+	return r.sub, !r.unsure
+}
+
 // Subcommand returns the subcommand of a command behind its global flags: "delete" for "kubectl -n
 // x delete", "s3 rm" for aws, "" for a program that has none, nil if nobody knows.
 func (c *Command) Subcommand() *string {
-	r := reading{many: c.many}
-	r.readWords(c.Argv)
-	if r.unsure {
+	sub, known := readSub(c.words)
+	if !known {
 		return nil
 	}
-	return &r.sub
+	return &sub
 }
 
 // FindFlags returns the values of the flags of a command with one of the names, in their order, as
 // its program reads its words. A name has no dashes. A value is nil if it is decided at run time,
 // and "" if there is none. doubt is true if there may be other such flags.
 func FindFlags(argv []*string, names []string) (values []*string, doubt bool) {
-	return (&Command{Argv: argv, many: 1<<64 - 1}).FindFlags(names)
+	c := Command{words: make([]word, len(argv))}
+	for i, w := range argv {
+		if c.words[i] = (word{many: true}); w != nil {
+			c.words[i] = word{text: *w, known: true}
+		}
+	}
+	return c.FindFlags(names)
 }
 
 // FindFlags is the function of this name for the words of the command. It knows more about those that are
 // decided at run time.
 func (c *Command) FindFlags(names []string) (values []*string, doubt bool) {
-	r := reading{operands: c.operands, many: c.many}
-	r.see = func(f flagWord) {
-		switch r.matches(f, names) {
+	r := reading{collects: true}
+	r.readWords(c.words)
+	for i := range r.flags {
+		f := &r.flags[i]
+		switch f.matches(names) {
 		case "yes":
 			if values = append(values, nil); f.known {
 				values[len(values)-1] = &f.value
@@ -316,6 +324,41 @@ func (c *Command) FindFlags(names []string) (values []*string, doubt bool) {
 			doubt = true
 		}
 	}
-	r.readWords(c.Argv)
 	return values, doubt
+}
+
+// parseFlags skips the flags and operands in front of the words behind a program. ok is false if it meets a flag that
+// no row lists, or that runs another program, or a word that may be one. query is true if the program runs nothing.
+func (p *program) parseFlags(name string, argv []word) (rest []word, flags flagWords, query, ok bool) {
+	r := reading{row: findOptions(name), collects: true}
+	i := 0
+	for ; i < len(argv); i++ {
+		w := &argv[i]
+		if !w.known {
+			return nil, nil, false, false
+		}
+		if w.text == "--" {
+			i++
+			break
+		}
+		if len(w.text) < 2 || w.text[0] != '-' {
+			break
+		}
+		before := len(r.flags)
+		used, listed := r.readFlag(w.text, argv[i+1:])
+		switch found := r.flags[before:]; {
+		case found.has(" --version --help ") || found.has(p.query):
+			return nil, nil, true, true
+		case !listed || found.has(p.long), i+used >= len(argv), argv[i+used].many:
+			return nil, nil, false, false
+		}
+		i += used
+	}
+	for range p.operands {
+		if i >= len(argv) || argv[i].many {
+			return nil, nil, false, i >= len(argv)
+		}
+		i++
+	}
+	return argv[i:], r.flags, false, true
 }

@@ -91,6 +91,8 @@ func TestFindFlags(t *testing.T) {
 		{"git push --force-with-lease=main:x", "f force", "no"},
 		{"git push origin main -f", "f force", "yes"},
 		{"git push -- -f", "f force", "no"},
+		{"gmv --forc a b", "f force", "yes"},
+		{"sudo -u --login x", "login", "no"},
 		{"git push -o -f", "f force", "no"},
 		{"git push -of", "f force", "no"},
 		{"git -C -f push", "f force", "no"},

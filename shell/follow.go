@@ -46,7 +46,7 @@ func (j *job) splits(text word, rest []word) bool {
 
 // followWords follows a wrapper whose remaining words are the command.
 func followWords(r *reader, name string, row *program, j *job) (next *job) {
-	rest, values, query, ok := row.behindFlags(name, j)
+	rest, flags, query, ok := row.behindFlags(name, j)
 	switch {
 	case query:
 		r.recordJob(j)
@@ -55,7 +55,7 @@ func followWords(r *reader, name string, row *program, j *job) (next *job) {
 		r.giveUp(j)
 		return nil
 	}
-	certain := row.isCertain(name, values)
+	certain := row.isCertain(name, flags)
 	if !certain && name == "sudo" && slices.ContainsFunc(rest, func(w word) bool { return strings.Contains(w.text, "$") }) {
 		r.setWild() // the shell of sudo -s expands $
 	}
@@ -67,7 +67,7 @@ func followWords(r *reader, name string, row *program, j *job) (next *job) {
 			return nil
 		}
 	case runsInput:
-		rest = inputWords(j.argv, rest, values)
+		rest = inputWords(rest, flags)
 	case runsRepeat:
 		certain, rest = rest[0].text != "0", rest[1:]
 	}
@@ -76,7 +76,7 @@ func followWords(r *reader, name string, row *program, j *job) (next *job) {
 			r.dropTraps()
 			defer func() { r.dead = true }()
 		}
-		if row.changesFolder(name, values, j.argv) {
+		if row.changesFolder(name, flags) {
 			r.folder = unknownFolder
 		}
 		next = j.wrap(name, rest, certain)
@@ -86,37 +86,33 @@ func followWords(r *reader, name string, row *program, j *job) (next *job) {
 		return next
 	}
 	r.recordJob(j)
-	if values.has("s") || name == "sudo" && values.has("i") {
+	if flags.has(" -s ") || name == "sudo" && flags.has(" -i ") {
 		r.setWild() // it starts a shell
 	}
 	return nil
 }
 
 // behindFlags returns the words behind the flags of a wrapper as parseFlags does, with those that env -S splits.
-func (p *program) behindFlags(name string, j *job) (rest []word, values flagValues, query, ok bool) {
-	rest, values, query, ok = p.parseFlags(j.argv[1:])
-	if split, has := values.get('S'); has && name == "env" {
+func (p *program) behindFlags(name string, j *job) (rest []word, flags flagWords, query, ok bool) {
+	rest, flags, query, ok = p.parseFlags(name, j.argv[1:])
+	if split, has := flags.get("S"); has && name == "env" {
 		ok = ok && j.splits(split, rest)
 		rest = append(knownWords(strings.Fields(split.text)), rest...)
 	}
-	return rest, values, query, ok && (p.kind != runsRepeat || query || len(rest) >= 2 && isDigits(rest[0].text))
+	return rest, flags, query, ok && (p.kind != runsRepeat || query || len(rest) >= 2 && isDigits(rest[0].text))
 }
 
 // isCertain reports whether a wrapper with these flags certainly runs its command.
-func (p *program) isCertain(name string, values flagValues) bool {
-	return !values.has(p.shaky) && name != "-" // zsh may read the dash as its own flag
+func (p *program) isCertain(name string, flags flagWords) bool {
+	return !flags.has(p.shaky) && name != "-" // zsh may read the dash as its own flag
 }
 
 // changesFolder reports whether env or sudo runs its command in another folder.
-func (p *program) changesFolder(name string, values flagValues, argv []word) bool {
-	if p.kind != runsAssigned {
-		return false
-	}
-	letters := "DRi"
+func (p *program) changesFolder(name string, flags flagWords) bool {
 	if name == "env" {
-		letters = "C"
+		return flags.has(" -C --chdir ")
 	}
-	return values.has(letters) || hasFlag(argv, "--chdir")
+	return p.kind == runsAssigned && flags.has(" -D -R -i --chdir ")
 }
 
 // skipAssignments returns the words behind the assignments of env and its like, and whether these
@@ -133,11 +129,11 @@ func (r *reader) skipAssignments(name string, row *program, words []word, certai
 			r.assignName(key, word{text: value, known: true})
 			words = words[1:]
 		case name == "sudo" && len(text) > 1 && text[0] == '-':
-			rest, values, query, ok := row.parseFlags(words)
+			rest, flags, query, ok := row.parseFlags(name, words)
 			if !ok || query || len(rest) >= len(words) {
 				return nil, false, false
 			}
-			words, certain = rest, certain && row.isCertain(name, values)
+			words, certain = rest, certain && row.isCertain(name, flags)
 		default:
 			return words, certain, true
 		}
@@ -152,8 +148,8 @@ func endsWith(words []word, text string) bool {
 }
 
 // inputWords returns the words of the command that xargs runs, with a word for its input.
-func inputWords(argv, words []word, values flagValues) []word {
-	if mark, ok := values.get('I'); ok || hasFlag(argv, "--replace") || hasFlag(argv, "-i") {
+func inputWords(words []word, flags flagWords) []word {
+	if mark, ok := flags.get("I"); ok || flags.has(" --replace ") {
 		words = replaceInput(words, mark)
 	}
 	words = append(words[:len(words):len(words)], word{many: true})
@@ -181,14 +177,6 @@ func knownWords(texts []string) []word {
 		words[i] = word{text: t, known: true}
 	}
 	return words
-}
-
-// hasFlag reports whether a flag or its long form with a value is among the words.
-func hasFlag(argv []word, flag string) bool {
-	return slices.ContainsFunc(argv, func(w word) bool {
-		rest, ok := strings.CutPrefix(w.text, flag)
-		return ok && (rest == "" || rest[0] == '=')
-	})
 }
 
 // behindDashes returns words without "--" in front.
@@ -229,14 +217,14 @@ func joinWords(words []word) word {
 
 // followWatch follows watch, which gives its words to a shell, or runs them with -x.
 func followWatch(r *reader, name string, row *program, j *job) (next *job) {
-	rest, values, query, ok := row.parseFlags(j.argv[1:])
+	rest, flags, query, ok := row.parseFlags(name, j.argv[1:])
 	if !ok || query || len(rest) == 0 {
 		if !query {
 			r.giveUp(j)
 		}
 		return nil
 	}
-	if _, words := values.get('x'); words || hasFlag(j.argv, "--exec") {
+	if flags.has(" -x --exec ") {
 		return j.wrap(name, rest, true)
 	}
 	r.nested(joinWords(rest), j.via, j.under(name), j.certain)
@@ -248,33 +236,20 @@ const safeOptions = " stricthostkeychecking batchmode connecttimeout userknownho
 
 // followRemote follows ssh: the words behind the host are a shell text.
 func followRemote(r *reader, name string, row *program, j *job) {
-	argv := make([]word, 0, len(j.argv))
-	for i := 0; i < len(j.argv); i++ { // -o NAME=VALUE
-		w := j.argv[i]
-		if w.known && strings.HasPrefix(w.text, "-o") && len(argv) < 12 {
-			option := w.text[2:]
-			if option == "" && i+1 < len(j.argv) && j.argv[i+1].known {
-				i++
-				option = j.argv[i].text
-			}
-			key, _, _ := strings.Cut(option, "=")
-			if !hasName(safeOptions, strings.ToLower(key)) {
-				r.giveUp(j)
-				return
-			}
-			continue
-		}
-		argv = append(argv, w)
-	}
-	rest, _, query, ok := row.parseFlags(argv[1:])
-	if behind := *row; ok && !query && len(rest) > 0 && (!rest[0].known || strings.HasPrefix(rest[0].text, "-")) {
+	rest, flags, query, ok := row.parseFlags(name, j.argv[1:])
+	if ok && !query && len(rest) > 0 && (!rest[0].known || strings.HasPrefix(rest[0].text, "-")) {
+		behind, before := *row, flags
 		behind.operands = 0 // ssh reads flags behind the host, too
-		rest, _, query, ok = behind.parseFlags(rest)
+		rest, flags, query, ok = behind.parseFlags(name, rest)
+		flags = append(flags, before...)
+	}
+	isUnsafe := func(f flagWord) bool {
+		return f.name == "o" && !f.known || f.pair && !hasName(safeOptions, strings.ToLower(f.name))
 	}
 	switch {
 	case query:
 		r.recordJob(j)
-	case !ok:
+	case !ok || slices.ContainsFunc(flags, isUnsafe):
 		r.giveUp(j)
 	case len(rest) == 0:
 		r.runElsewhere(func() { r.readInput(name, "ssh", j) })
@@ -376,27 +351,16 @@ func (f *shellFlags) readLetters(argv []word, i int) int {
 
 // followOption follows su -c TEXT. The last -c counts, and other flags choose another shell.
 func followOption(r *reader, name string, j *job) {
-	texts, ok := []word(nil), true
-	for i := 1; i < len(j.argv); i++ {
-		w := j.argv[i]
-		text, attached := strings.CutPrefix(w.text, "--command=")
-		switch {
-		case isOneOf(w.text, []string{"-c", "--command", "-lc"}) && i+1 < len(j.argv):
-			i++
-			texts = append(texts, j.argv[i])
-		case attached:
-			texts = append(texts, word{text: text, known: true})
-		case !w.known, len(w.text) > 1 && w.text[0] == '-' && w.text != "-l" && w.text != "--login":
-			ok = false
-		}
-	}
-	if len(texts) != 1 || !ok {
+	reads := reading{collects: true}
+	reads.readWords(j.argv)
+	texts := slices.DeleteFunc(reads.flags, func(f flagWord) bool { return f.name == "l" || f.name == "login" })
+	if len(texts) != 1 || !texts.has(" -c --command ") {
 		r.giveUp(j)
 		return
 	}
 	folder := r.folder
 	r.folder = unknownFolder // with -, su begins in the home folder
-	r.nested(texts[0], "sh -c", j.under(name), j.certain)
+	r.nested(word{text: texts[0].value, known: texts[0].known}, "sh -c", j.under(name), j.certain)
 	r.folder = folder
 }
 
@@ -447,15 +411,6 @@ func followPod(r *reader, j *job) {
 	}
 }
 
-// Flags of docker exec and docker run.
-var containerFlags = program{
-	bare: "itdPqT", values: "evpwumhlac",
-	long: " --rm --interactive --tty --detach --privileged --init --read-only --publish-all --quiet --no-TTY ",
-	longValues: " --env --volume --publish --workdir --user --memory --hostname --label --name --network --net --mount --env-file --cpus " +
-		"--platform --pull --restart --entrypoint --add-host --ipc --pid --shm-size --gpus --ulimit --cap-add --cap-drop --security-opt --index --detach-keys ",
-	operands: 1,
-}
-
 // imagePrograms are subcommands that run programs, but not as exec and run do.
 var imagePrograms = []string{"build", "buildx", "bake", "up", "deploy", "start", "restart", "create", "unshare", "machine", "runlabel", "debug", "model", "mcp", "ai"}
 
@@ -467,14 +422,15 @@ func followContainer(r *reader, j *job) {
 			r.setWild()
 			return
 		case w.text == "exec" || w.text == "run":
-			rest, _, query, ok := containerFlags.parseFlags(j.argv[i+2:])
+			behind := program{operands: 1} // the container or the image
+			rest, flags, query, ok := behind.parseFlags("docker run", j.argv[i+2:])
 			if w.text == "run" {
 				r.setWild() // the image decides which program runs
 			}
 			if !ok {
 				r.setWild()
 			} else if !query && len(rest) > 0 {
-				r.runElsewhere(func() { r.run(j.wrap("docker", rest, !hasFlag(j.argv, "--entrypoint"))) })
+				r.runElsewhere(func() { r.run(j.wrap("docker", rest, !flags.has(" --entrypoint "))) })
 			}
 			return
 		case isOneOf(w.text, imagePrograms):

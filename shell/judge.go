@@ -46,7 +46,7 @@ func judge(r *reader, name string, row *program, j *job) {
 	case queries:
 		judgeQuery(r, name, args)
 	case writes:
-		judgeWriter(r, name, row, args)
+		judgeWriter(r, name, row, j.argv)
 	}
 }
 
@@ -76,8 +76,7 @@ func judgeOpaque(r *reader, name string, row *program, j *job) {
 	if (name == "." || name == "source") && len(args) > 0 && strings.Contains(args[0].text, "/") && followScript(r, args[0], "eval", j.under(name), j.certain) {
 		return
 	}
-	asks := len(args) == 1 && (len(args[0].text) == 2 && args[0].text[0] == '-' && contains(row.query, args[0].text[1]) ||
-		args[0].known && hasName(row.long, args[0].text)) || len(args) == 0 && name == "alias"
+	asks := len(args) == 1 && args[0].known && hasName(row.query, args[0].text) || len(args) == 0 && name == "alias"
 	if !asks && !isQuestion(args) || isOneOf(name, []string{".", "source", "let", "tclsh", "wish", "pwsh"}) {
 		r.setWild()
 	}
@@ -117,16 +116,9 @@ func (p *program) shows(argv []word) bool {
 	if p.subs == "" {
 		return false
 	}
-	c := Command{}
-	for i := range argv {
-		c.add(argv[i].pointer(), argv[i].many)
-	}
-	sub := c.Subcommand()
-	if sub == nil {
-		return false
-	}
-	first, _, _ := strings.Cut(*sub, " ")
-	return hasName(p.subs, first) || hasName(p.subs, strings.ReplaceAll(*sub, " ", "_")) || *sub == "" && len(argv) == 1
+	sub, known := readSub(argv)
+	first, _, _ := strings.Cut(sub, " ")
+	return known && (hasName(p.subs, first) || hasName(p.subs, strings.ReplaceAll(sub, " ", "_")) || sub == "" && len(argv) == 1)
 }
 
 // viewVerbs begin the last word of a subcommand that only shows something, with words that are data.
@@ -141,15 +133,11 @@ func (p *program) behindSub(argv []word) (spoken []word) {
 	if o := findOptions(argv[0].text[strings.LastIndexByte(argv[0].text, '/')+1:]); o == nil || o.groups == "" {
 		return nil
 	}
-	c := Command{}
-	for i := range argv {
-		c.add(argv[i].pointer(), argv[i].many)
-	}
-	sub := c.Subcommand()
-	if sub == nil || *sub == "" {
+	sub, known := readSub(argv)
+	if !known || sub == "" {
 		return nil
 	}
-	words := strings.Fields(*sub)
+	words := strings.Fields(sub)
 	if verb, _, _ := strings.Cut(words[len(words)-1], "-"); strings.Contains(viewVerbs, " "+verb+" ") {
 		return []word{}
 	}
@@ -191,10 +179,11 @@ func judgeFlags(r *reader, name string, row *program, args []word) {
 }
 
 // judgeWriter judges a program that makes files, whose names may be a part of a flag.
-func judgeWriter(r *reader, name string, row *program, args []word) {
-	if name == "curl" && printsOnly(args) {
+func judgeWriter(r *reader, name string, row *program, argv []word) {
+	if name == "curl" && printsOnly(argv) {
 		return
 	}
+	args := argv[1:]
 	for _, w := range args {
 		flag, value, _ := strings.Cut(w.text, "=")
 		if w.known && (isDangerous(flag, row.long) || w.hasLetter(row.values)) {
@@ -212,36 +201,24 @@ func judgeWriter(r *reader, name string, row *program, args []word) {
 	}
 }
 
-// curlShows are the flags of curl that name no file which it writes; ":" stands behind those with a value.
-const curlShows = " --silent --show-error --fail --fail-with-body --location --max-time: --connect-timeout: --retry: --retry-delay: --retry-connrefused --header: --data: --data-raw: --json: --request: " +
-	"--user: --user-agent: --compressed --insecure --include --head --verbose --write-out: --no-progress-meter --get --data-urlencode: --globoff --http1.1 --http2 --url: "
+// curlShows are the flags of curl that name no file which it writes.
+const curlShows = " -s -S -f -L -i -k -I -v -G -g -4 -6 -# -n -X -d -H -u -m -A -e --silent --show-error --fail --fail-with-body --location --max-time --connect-timeout --retry --retry-delay " +
+	"--retry-connrefused --header --data --data-raw --json --request --user --user-agent --compressed --insecure --include --head --verbose --no-progress-meter --get --data-urlencode --globoff " +
+	"--http1.1 --http2 --url "
 
 // printsOnly reports whether curl writes no file, but for /dev/null.
-func printsOnly(args []word) bool {
-	for i := 0; i < len(args); i++ {
-		text := args[i].text
-		flag, _, attached := strings.Cut(text, "=")
-		behind := word{}
-		if i+1 < len(args) {
-			behind = args[i+1]
+func printsOnly(argv []word) bool {
+	r := reading{collects: true}
+	r.readWords(argv)
+	return !slices.ContainsFunc(r.flags, func(f flagWord) bool {
+		switch f.name {
+		case "o", "output":
+			return f.value != "/dev/null"
+		case "w", "write-out":
+			return !f.known || strings.Contains(f.value, "%output") || strings.HasPrefix(f.value, "@")
 		}
-		letters := strings.TrimLeft(strings.TrimPrefix(text, "-"), "sSfLikIvgG46#n")
-		switch {
-		case !args[i].known && args[i].mayFlag(), strings.Contains(text, "%output"):
-			return false
-		case !strings.HasPrefix(text, "-"), strings.Contains(curlShows, " "+flag+" "), attached && strings.Contains(curlShows, " "+flag+": "), letters == "":
-		case strings.Contains(curlShows, " "+text+": "), text[1] != '-' && len(letters) == 1 && contains("XHdumAew", letters[0]),
-			text[1] != '-' && letters == "o" && behind.text == "/dev/null":
-			isFormat := strings.HasSuffix(text, "w") || text == "--write-out"
-			if i++; behind.many || isFormat && (!behind.known || strings.Contains(behind.text, "%output") || strings.HasPrefix(behind.text, "@")) {
-				return false
-			}
-		case text[1] != '-' && contains("Xd", letters[0]): // with its value
-		default:
-			return false
-		}
-	}
-	return true
+		return !flagWords{f}.has(curlShows)
+	})
 }
 
 // hasLetter reports whether a word is a cluster of short flags with one of the letters.

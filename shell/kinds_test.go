@@ -40,6 +40,12 @@ func TestKinds(t *testing.T) {
 		"sudo ./x.sh":              "maybe",
 		"find . -exec ./x.sh {} ;": "maybe",
 		"./kubectl delete pod x":   "yes",
+		// The flags of a wrapper end where its row says.
+		"docker exec --device x c kubectl delete pod": "yes", "docker exec --frob x c kubectl delete pod": "maybe", "ssh h kubectl delete -o name": "yes",
+		"ssh -o LogLevel=quiet h ls": "no", "ssh -vo ProxyCommand=x h ls": "maybe", "ssh h -o ProxyCommand=x ls": "maybe", "ssh -o $x h ls": "maybe", "ssh -qF x h ls": "maybe",
+		"su -lc 'kubectl delete pod' web": "yes", "su -s x -c ls": "maybe", "su -c $x": "maybe", "su -c ls -c id": "maybe", "env -u A -C x kubectl delete pod": "maybe",
+		"xargs -I={} kubectl delete ={}": "yes", "ls | xargs kubectl delete -i": "yes", "env --split-string='kubectl delete'": "maybe", "command -v kubectl delete": "no",
+		"npm test; curl -sSfo /dev/null -XPOST -d a x": "maybe",
 		// Runners are alike.
 		"go test ./...": "maybe", "go run .": "maybe", "go generate": "maybe", "npm test": "maybe", "cargo test": "maybe", "cargo build": "maybe",
 		"cargo nextest run": "maybe", "pytest": "maybe", "gradle x": "maybe", "make": "maybe", "docker build .": "maybe", "cmake --build b": "maybe",

@@ -128,7 +128,7 @@ var optionTable = []options{
 	{"docker run,docker create,docker exec,docker container run,docker container exec,docker compose run,docker compose exec,podman run,podman exec,nerdctl run,nerdctl exec",
 		" -e= --env= -v: --volume: -p: --publish: -w: --workdir: -u: --user: -m: --memory: -h: --hostname: -l= --label= -a: --attach: -c: --name: --network: --net: --mount: " +
 			"--env-file: --cpus: --platform: --pull: --restart: --entrypoint: --add-host: --ipc: --pid: --shm-size: --gpus: --ulimit= --cap-add: --cap-drop: --security-opt= " +
-			"--index: --detach-keys: --device: --tmpfs: --userns: --uts: --cgroupns: --dns: --log-driver: --log-opt= --runtime: --stop-signal: --cidfile: ", "", pflag},
+			"--index: --detach-keys: -i -t -d -P -q -T --rm --interactive --tty --detach --privileged --init --read-only --publish-all --quiet --no-TTY --device: --tmpfs: --userns: --uts: --cgroupns: --dns: --log-driver: --log-opt= --runtime: --stop-signal: --cidfile: ", "", pflag},
 	{"docker build,docker buildx build,docker image build,podman build,nerdctl build",
 		" -f: --file: -t: --tag: -o: --output: -c: -m: --build-arg= --label= --target: --platform: --progress: --secret= --ssh: --cache-from: --cache-to: --network: --builder: ", "", pflag},
 	{"docker system prune,docker image prune,docker volume prune,docker container prune,docker builder prune,docker network prune,podman system prune,docker push,docker tag", " --filter= ", "", pflag},
@@ -158,12 +158,12 @@ var optionTable = []options{
 	{"gradle,gradlew", " -p: -b: -c: -D= -P= -x: -I: -g: --project-dir: --build-file: --exclude-task: --init-script: ", "", bareSub},
 
 	// Networks.
-	{"curl", " -X: -d: -H: -F: -T: -o: -u: -A: -b: -c: -e: -E: -K: -m: -w: -x: -r: -C: -D: -P: -Q: -t: -U: -y: -Y: -z: --request: --data: --data-raw: --data-binary: --data-urlencode: --data-ascii: --json: " +
+	{"curl", " -s -S -f -L -i -k -I -v -G -g -4 -6 -# -n -X: -d: -H: -F: -T: -o: -u: -A: -b: -c: -e: -E: -K: -m: -w: -x: -r: -C: -D: -P: -Q: -t: -U: -y: -Y: -z: --request: --data: --data-raw: --data-binary: --data-urlencode: --data-ascii: --json: " +
 		"--form: --form-string: --upload-file: --header: --output: --output-dir: --user: --user-agent: --cookie: --cookie-jar: --referer: --cert: --key: --cacert: --config: --max-time: --connect-timeout: " +
 		"--write-out: --proxy: --range: --retry: --resolve: --url: --url-query: --unix-socket: --netrc-file: --dump-header: --oauth2-bearer: --variable: ", "", gnu},
 	{"wget", " -O: -o: -a: -P: -e= -i: -t: -T: -U: -Q: -l: -A: -R: -D: -I: -X: -B: -w: --post-data: --post-file: --body-data: --body-file: --method: --header: --output-document: --output-file: " +
 		"--directory-prefix: --execute: --input-file: --user: --password: --user-agent: --tries: --timeout: --load-cookies: --config: ", "", gnu},
-	{"ssh", " -o= -B: -b: -c: -D: -E: -e: -F: -I: -i: -J: -L: -l: -m: -O: -P: -p: -Q: -R: -S: -W: -w: ", "", bareSub},
+	{"ssh", " -o= -4 -6 -A -a -C -f -g -K -k -M -N -n -q -s -T -t -v -X -x -Y -y -V -B: -b: -c: -D: -E: -e: -F: -I: -i: -J: -L: -l: -m: -O: -P: -p: -Q: -R: -S: -W: -w: ", "", bareSub},
 	{"scp,sftp", " -o= -c: -D: -F: -i: -J: -l: -P: -S: -X: -b: -B: -R: -s: ", "", bareSub},
 	{"rsync", " -e: -f: -B: -T: -M: --rsh: --rsync-path: --exclude: --include: --filter: --exclude-from: --include-from: --files-from: --backup-dir: --suffix: --temp-dir: --partial-dir: " +
 		"--log-file: --bwlimit: --chmod: --chown: --max-delete: --max-size: --min-size: --timeout: --port: --password-file: --info: --remote-option: ", "", bareSub},
@@ -173,6 +173,26 @@ var optionTable = []options{
 	{"xcodebuild", " -scheme: -project: -workspace: -destination: -configuration: -sdk: -derivedDataPath: -quiet ", "", oneDash},
 	{"conda,mamba,micromamba", " -n: --name: -p: --prefix: -q --quiet -v --json ", " env ", pflag},
 	{"flask", " --app: -A: --env-file: -e: --debug --no-debug ", "", pflag},
+
+	// Wrappers and shells.
+	{"-,busybox,nocorrect,noglob,nohup,toybox,builtin,repeat,eval,trap,ash,bash,dash,ksh,mksh,rbash,sh,zsh", "", "", gnu},
+	{"chrt", " -b -f -i -o -r -R -v -T: -P: -D: ", "", gnu},
+	{"command", " -p -v -V ", "", gnu},
+	{"doas", " -n -s -C: -u: ", "", gnu},
+	{"ionice", " -t -c: -n: --ignore --class: --classdata: ", "", gnu},
+	{"nice", " -0 -1 -2 -3 -4 -5 -6 -7 -8 -9 -n: --adjustment: ", "", gnu},
+	{"setsid", " -c -f -w --ctty --fork --wait ", "", gnu},
+	{"stdbuf", " -i: -o: -e: --input: --output: --error: ", "", gnu},
+	{"time", " -a -p -l -v -f: -o: ", "", gnu},
+	{"timeout", " -v -k: -s: --foreground --preserve-status --verbose --kill-after: --signal: ", "", gnu},
+	{"env", " -i -v -0 -u: -C: -S: --ignore-environment --null --debug --unset: --chdir: --split-string: ", "", gnu},
+	{"sudo", " -A -b -E -H -n -P -S -s -i -u: -g: -p: -C: -D: -R: -T: -h: --non-interactive --preserve-env --set-home --stdin --background --user: --group: --prompt: --host: --chdir: ", "", gnu},
+	{"xargs", " -0 -r -t -x -o -p -a: -d: -E: -I: -L: -n: -P: -s: --null --no-run-if-empty --verbose --replace --max-args: --max-procs: --delimiter: --arg-file: ", "", gnu},
+	{"srun", " -l -Q -u -v -p: -n: -N: -c: -t: -J: --exclusive --label --quiet --unbuffered --time: --cpus-per-task: --mem: --partition: --job-name: --ntasks: --nodes: --gres: --account: ", "", gnu},
+	{"strace", " -c -C -f -q -r -t -T -v -V -y -e: -s: -S: ", "", gnu},
+	{"exec", " -c -l -a: ", "", gnu},
+	{"watch", " -b -c -e -g -t -w -x -p -r -n: --color --exec --no-title --precise --beep --errexit --interval: ", "", gnu},
+	{"su", " -c: -l --command: --login ", "", gnu},
 
 	// Files and the system.
 	{"rm,rmdir,cat,ls,unlink,chgrp,sha256sum,md5sum,mktemp", " -I: -T: -w: ", "", gnu},

@@ -9,25 +9,25 @@ import (
 // run what its words mention. A row costs nothing but this line, but a wrong "harmless" is a wrong
 // "no": its words, with all of its flags, start no other program.
 var programs = []program{
-	// Wrappers: the words behind their flags are a command.
+	// Wrappers: the words behind their flags, which options.go has, are a command.
 	{names: "- busybox nocorrect noglob nohup toybox", kind: runsWords},
-	{names: "chrt", kind: runsWords, bare: "bfiorRv", values: "TPD", operands: 1},
-	{names: "command", kind: runsWords, bare: "p", query: "vV", shaky: "p"},
-	{names: "doas", kind: runsWords, bare: "ns", values: "Cu"},
-	{names: "ionice", kind: runsWords, bare: "t", values: "cn", long: " --ignore ", longValues: " --class --classdata "},
-	{names: "nice", kind: runsWords, bare: "0123456789", values: "n", longValues: " --adjustment "},
-	{names: "setsid", kind: runsWords, bare: "cfw", long: " --ctty --fork --wait "},
-	{names: "stdbuf", kind: runsWords, values: "ioe", longValues: " --input --output --error "},
-	{names: "time", kind: runsWords, bare: "aplv", values: "fo"},
-	{names: "timeout", kind: runsWords, bare: "v", values: "ks", operands: 1, long: " --foreground --preserve-status --verbose ", longValues: " --kill-after --signal "},
-	{names: "env", kind: runsAssigned, bare: "iv0", values: "uCS", long: " --ignore-environment --null --debug ", longValues: " --unset --chdir --split-string ", shaky: "iuC"},
-	{names: "sudo", kind: runsAssigned, bare: "AbEHnPSsi", values: "ugpCDRTh", shaky: "si", long: " --non-interactive --preserve-env --set-home --stdin --background ", longValues: " --user --group --prompt --host --chdir "},
-	{names: "xargs", kind: runsInput, bare: "0rtxop", values: "adEILnPs", long: " --null --no-run-if-empty --verbose --replace ", longValues: " --max-args --max-procs --delimiter --arg-file "},
-	{names: "srun", kind: runsWords, bare: "lQuv", values: "pnNctJ", long: " --exclusive --label --quiet --unbuffered ", longValues: " --time --cpus-per-task --mem --partition --job-name --ntasks --nodes --gres --account "},
-	{names: "strace", kind: runsWords, bare: "cCfqrtTvVy", values: "esS"},
+	{names: "chrt", kind: runsWords, operands: 1},
+	{names: "command", kind: runsWords, query: " -v -V ", shaky: " -p "},
+	{names: "doas", kind: runsWords},
+	{names: "ionice", kind: runsWords},
+	{names: "nice", kind: runsWords},
+	{names: "setsid", kind: runsWords},
+	{names: "stdbuf", kind: runsWords},
+	{names: "time", kind: runsWords},
+	{names: "timeout", kind: runsWords, operands: 1},
+	{names: "env", kind: runsAssigned, shaky: " -i -u -C ", long: " --split-string "},
+	{names: "sudo", kind: runsAssigned, shaky: " -s -i "},
+	{names: "xargs", kind: runsInput},
+	{names: "srun", kind: runsWords},
+	{names: "strace", kind: runsWords},
 	{names: "repeat", kind: runsRepeat},
-	{names: "exec", kind: leaves, bare: "cl", values: "a", shaky: "c"},
-	{names: "watch", kind: runsWatch, bare: "bcegtwxpr", values: "n", long: " --color --exec --no-title --precise --beep --errexit ", longValues: " --interval "},
+	{names: "exec", kind: leaves, shaky: " -c "},
+	{names: "watch", kind: runsWatch},
 	{names: "builtin", kind: runsBuiltin},
 
 	// Shells, and what gives a text to one.
@@ -35,7 +35,7 @@ var programs = []program{
 	{names: "su", kind: runsOption},
 	{names: "eval", kind: runsEval},
 	{names: "trap", kind: runsTrap},
-	{names: "ssh", kind: runsRemote, query: "V", bare: "46AaCfgKkMNnqsTtvXxYy", values: "BbcDEeiJLlmpQRSWw", operands: 1},
+	{names: "ssh", kind: runsRemote, operands: 1, query: " -V ", long: " -F -I -O -P "},
 
 	// Programs that are a command themselves and also run one.
 	{names: "find", kind: runsFind},
@@ -105,7 +105,7 @@ var programs = []program{
 
 	// Archives and schedules, which run programs behind some of their flags.
 	{names: "tar bsdtar", kind: flagged, values: "IF", long: " -I --use-compress-program --to-command --checkpoint-action --rsh-command --rmt-command --info-script --new-volume-script -F --use "},
-	{names: "crontab", kind: opaque, query: "l"},
+	{names: "crontab", kind: opaque, query: " -l "},
 	{names: "vault", kind: flagged, mentions: true, long: " agent ssh proxy "},
 	{names: "openssl", kind: flagged, long: " -engine -provider -config -provider-path "},
 	{names: "bat", kind: flagged, long: " --pager --diff "},
@@ -149,9 +149,9 @@ var programs = []program{
 	{names: "minikube", kind: flagged, subs: " status ip version profile delete stop "},
 
 	// Interpreters and builds, which say their version.
-	{names: "java jshell kotlin kotlinc scala groovy", kind: opaque, long: " -version --version "},
-	{names: "elixir gradle", kind: opaque, query: "v"},
-	{names: "mvn", kind: opaque, query: "v", long: " -version "},
+	{names: "java jshell kotlin kotlinc scala groovy", kind: opaque, query: " -version --version "},
+	{names: "elixir gradle", kind: opaque, query: " -v "},
+	{names: "mvn", kind: opaque, query: " -v -version "},
 	{names: "erl", kind: opaque},
 
 	// Harmless. Files and texts.

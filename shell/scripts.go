@@ -704,12 +704,8 @@ func behindEntry(argv []word, entry string) (words []string, rest []word, ok boo
 	i := 1
 	for _, want := range words[1:] {
 		for i < len(argv) && argv[i].known && !entryHas(want, argv[i]) && len(argv[i].text) > 1 && argv[i].text[0] == '-' {
-			var behind []*string
-			if i+1 < len(argv) && !argv[i+1].many {
-				behind = []*string{argv[i+1].pointer()}
-			}
-			used, listed := reads.readFlag(argv[i].text, behind)
-			if !listed {
+			used, listed := reads.readFlag(argv[i].text, argv[i+1:])
+			if !listed || i+used >= len(argv) || argv[i+used].many {
 				return nil, nil, false
 			}
 			rest = append(rest, argv[i:i+1+used]...)

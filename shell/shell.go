@@ -50,9 +50,7 @@ type Command struct {
 	Via string
 	*origin
 
-	many     uint64   // the first 64 words that may become any number of words, as bits
-	operands uint64   // those that are decided at run time, and certainly no flags
-	globs    []string // what Glob returns, or nil
+	words []word // those of Argv
 }
 
 // An origin is what the commands have in common that run through one command of the source.
@@ -106,15 +104,16 @@ func (c *Command) AppendKey(key []byte) []byte {
 	for _, text := range append([]string{c.Via, c.Text}, c.Wrappers...) {
 		add(text)
 	}
-	for i, w := range c.Argv {
-		if w == nil {
-			add(c.Glob(i))
-		}
-	}
 	for _, g := range c.Globs {
 		add(g)
 	}
-	return binary.AppendUvarint(binary.AppendUvarint(key, c.many), c.operands)
+	for i := range c.words {
+		if w := &c.words[i]; !w.known {
+			add(w.glob())
+			key = append(key, bits(w.many, w.mayFlag()))
+		}
+	}
+	return key
 }
 
 // Split returns the words that start with "-", up to "--", as written, and those that are neither these nor the
@@ -146,22 +145,14 @@ type invocation struct {
 	spoken      []word // these, if not all words behind the program
 }
 
-// add appends a word.
-func (c *Command) add(word *string, many bool) {
-	if many {
-		c.many |= 1 << len(c.Argv)
-	}
-	c.Argv = append(c.Argv, word)
-}
-
 // IsWord reports whether word i is certainly one word, also if it is decided at run time.
-func (c *Command) IsWord(i int) bool { return i < 64 && c.many>>i&1 == 0 }
+func (c *Command) IsWord(i int) bool { return i < len(c.words) && !c.words[i].many }
 
 // Glob returns a glob that word i certainly matches, if it is decided at run time, or "". The shell makes names of files of it,
 // unless it begins with "$": then the word has a variable or a substitution.
 func (c *Command) Glob(i int) string {
-	if i < len(c.globs) {
-		return c.globs[i]
+	if i < len(c.words) {
+		return c.words[i].glob()
 	}
 	return ""
 }

@@ -344,19 +344,9 @@ func (r *reader) record(argv []word, c Command) {
 		name := base
 		c.Name = &name
 	}
-	c.Argv = make([]*string, 0, len(argv))
+	c.words, c.Argv = argv, make([]*string, len(argv))
 	for i := range argv {
-		w := &argv[i]
-		c.add(w.pointer(), w.many)
-		if !w.known && !w.mayFlag() && i < 64 {
-			c.operands |= 1 << i
-		}
-		if glob := w.glob(); glob != "" {
-			if c.globs == nil {
-				c.globs = make([]string, len(argv))
-			}
-			c.globs[i] = glob
-		}
+		c.Argv[i] = argv[i].pointer()
 	}
 	r.script.Nodes += len(argv)
 	r.script.Commands = append(r.script.Commands, c)

@@ -2,7 +2,6 @@ package shell
 
 import (
 	"path"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -11,16 +10,15 @@ import (
 type program struct {
 	names string // between spaces
 	kind  kind
-	// bare and values are the short flags without and with a value. long and longValues are the
-	// long ones, between spaces. Behind any other flag the command counts as unknown.
-	bare, values     string
-	long, longValues string
-	// query are short flags with which the program runs nothing; alone, if it is opaque.
+	// long are flags, and subcommands, with which the program runs another one, so that the command counts as
+	// unknown; values are the short ones that may stand in a cluster.
+	long, values string
+	// query are flags with which the program runs nothing; alone, if it is opaque.
 	query string
 	// subs are the subcommands with which the program runs nothing, between spaces, with "_" for the
 	// space in one. Behind any other the command counts as unknown.
 	subs string
-	// shaky are short flags after which the command may not be found.
+	// shaky are flags after which the command may not be found.
 	shaky string
 	// mentions is true for a program with so many subcommands that it may also run what its words
 	// mention, as a program without a row.
@@ -141,110 +139,6 @@ func findName(name string) (*program, bool) {
 		return &anyOpaque, true
 	}
 	return nil, false
-}
-
-// A flagValue is a short flag with its value.
-type flagValue struct {
-	letter byte
-	value  word
-}
-
-// flagValues are those in front of a command. The last one of a letter counts.
-type flagValues []flagValue
-
-// get returns the value of a flag.
-func (f flagValues) get(letter byte) (value word, ok bool) {
-	for _, v := range slices.Backward(f) {
-		if v.letter == letter {
-			return v.value, true
-		}
-	}
-	return word{}, false
-}
-
-// has reports whether one of the letters is there.
-func (f flagValues) has(letters string) bool {
-	return slices.ContainsFunc(f, func(v flagValue) bool { return contains(letters, v.letter) })
-}
-
-// parseFlags skips the flags and operands in front of the words behind a program. ok is false if it meets a flag that the
-// row does not list, or a word that may be one. query is true if the program runs nothing.
-func (p *program) parseFlags(argv []word) (rest []word, values flagValues, query, ok bool) {
-	i := 0
-	for ; i < len(argv); i++ {
-		w := &argv[i]
-		if !w.known {
-			return nil, nil, false, false
-		}
-		if w.text == "--" {
-			i++
-			break
-		}
-		if len(w.text) < 2 || w.text[0] != '-' {
-			break
-		}
-		used, flagOK, asks := p.flag(argv[i:], &values)
-		if asks {
-			return nil, nil, true, true
-		}
-		if !flagOK {
-			return nil, nil, false, false
-		}
-		i += used
-	}
-	for range p.operands {
-		if i >= len(argv) || argv[i].many {
-			return nil, nil, false, i >= len(argv)
-		}
-		i++
-	}
-	return argv[i:], values, false, true
-}
-
-// flag reads one word of flags, and returns how many words behind it are values.
-func (p *program) flag(argv []word, values *flagValues) (used int, ok, query bool) {
-	text := argv[0].text
-	if text[1] == '-' {
-		return p.longFlag(argv)
-	}
-	for i := 1; i < len(text); i++ {
-		letter := text[i]
-		switch {
-		case contains(p.query, letter):
-			return 0, true, true
-		case contains(p.bare, letter):
-			*values = append(*values, flagValue{letter, word{known: true}})
-		case contains(p.values, letter):
-			if i+1 < len(text) {
-				*values = append(*values, flagValue{letter, word{text: text[i+1:], known: true}})
-				return 0, true, false
-			}
-			if len(argv) < 2 || argv[1].many {
-				return 0, false, false
-			}
-			*values = append(*values, flagValue{letter, argv[1]})
-			return 1, true, false
-		default:
-			return 0, false, false
-		}
-	}
-	return 0, true, false
-}
-
-// longFlag reads one long flag.
-func (p *program) longFlag(argv []word) (used int, ok, query bool) {
-	name, _, attached := strings.Cut(argv[0].text, "=")
-	switch {
-	case name == "--version" || name == "--help":
-		return 0, true, true
-	case hasName(p.long, name):
-		return 0, true, false
-	case !hasName(p.longValues, name) || name == "--split-string":
-		return 0, false, false
-	case attached:
-		return 0, true, false
-	}
-	return 1, len(argv) > 1 && !argv[1].many, false
 }
 
 // hasName reports whether a list, with a space at both ends of each name, has a name.
