@@ -8,11 +8,9 @@ import (
 // follow finds what the program of a job runs. It returns the job that is to be followed next, or nil.
 func follow(r *reader, name string, row *program, j *job) (next *job) {
 	switch row.kind {
-	case runsWords, runsAssigned, runsInput, leaves, runsRepeat:
+	case runsWords, runsAssigned, runsInput, leaves, runsRepeat, runsWatch:
 		return followWords(r, name, row, j)
-	case runsWatch:
-		return followWatch(r, name, row, j)
-	case runsJoined, runsRemote:
+	case runsRemote:
 		followRemote(r, name, row, j)
 	case runsShell:
 		followShell(r, name, j)
@@ -20,8 +18,6 @@ func follow(r *reader, name string, row *program, j *job) (next *job) {
 		followOption(r, name, j)
 	case runsEval:
 		followEval(r, name, j)
-	case runsBuiltin:
-		followBuiltin(r, name, j)
 	default:
 		r.recordJob(j)
 		judge(r, name, row, j)
@@ -70,6 +66,11 @@ func followWords(r *reader, name string, row *program, j *job) (next *job) {
 		rest = inputWords(rest, flags)
 	case runsRepeat:
 		certain, rest = rest[0].text != "0", rest[1:]
+	case runsWatch:
+		if len(rest) > 0 && !flags.has(" -x --exec ") {
+			r.nested(joinWords(rest), j.via, j.under(name), j.certain)
+			return nil
+		}
 	}
 	if len(rest) > 0 {
 		if row.kind == leaves {
@@ -104,7 +105,7 @@ func (p *program) behindFlags(name string, j *job) (rest []word, flags flagWords
 
 // isCertain reports whether a wrapper with these flags certainly runs its command.
 func (p *program) isCertain(name string, flags flagWords) bool {
-	return !flags.has(p.shaky) && name != "-" // zsh may read the dash as its own flag
+	return !flags.has(p.shaky) && name != "-" && name != "builtin" // zsh may read the dash as its own flag
 }
 
 // changesFolder reports whether env or sudo runs its command in another folder.
@@ -213,22 +214,6 @@ func joinWords(words []word) word {
 		texts[i] = w.text
 	}
 	return word{text: strings.Join(texts, " "), known: true}
-}
-
-// followWatch follows watch, which gives its words to a shell, or runs them with -x.
-func followWatch(r *reader, name string, row *program, j *job) (next *job) {
-	rest, flags, query, ok := row.parseFlags(name, j.argv[1:])
-	if !ok || query || len(rest) == 0 {
-		if !query {
-			r.giveUp(j)
-		}
-		return nil
-	}
-	if flags.has(" -x --exec ") {
-		return j.wrap(name, rest, true)
-	}
-	r.nested(joinWords(rest), j.via, j.under(name), j.certain)
-	return nil
 }
 
 // safeOptions are options of ssh that run nothing.
@@ -374,16 +359,6 @@ func followEval(r *reader, name string, j *job) {
 	scope := r.scope
 	r.nested(joinWords(rest), "eval", j.under(name), j.certain)
 	r.scope = scope
-}
-
-// followBuiltin follows builtin, which runs no programs, except through another builtin.
-func followBuiltin(r *reader, name string, j *job) {
-	rest := behindDashes(j.argv[1:])
-	if len(rest) == 0 {
-		r.recordJob(j)
-		return
-	}
-	r.run(j.wrap(name, rest, false))
 }
 
 // followPod follows kubectl exec POD -- COMMAND.

@@ -1,9 +1,6 @@
 package shell
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // followGit follows git, whose configuration may run programs.
 func followGit(r *reader, j *job) {
@@ -55,39 +52,19 @@ func judgeGitSetting(r *reader, w word, j *job) {
 	}
 }
 
-// A gitRow says when a subcommand of git runs programs.
-type gitRow struct {
-	name     string // "" is any subcommand
-	wild     bool   // it runs programs, unless its first word is one of harmless
-	harmless []string
-	flags    string // the long flags with which it runs a program, between spaces
-	letters  string // the short ones
+// gitTable has the flags of subcommands of git that run programs. Behind these a word that is decided at run time may
+// be such a flag.
+var gitTable = []program{
+	{names: " fetch pull submodule bisect "},
+	{names: " rebase ", long: " -x --exec ", values: "x"},
+	{names: " push archive ls-remote ", long: " --exec "},
+	{names: " clone ", long: " -u -c --config --template ", values: "uc"},
+	{names: " init ", long: " --template "},
+	{names: " grep ", long: " -O --open-files-in-pager ", values: "O"},
 }
 
-var gitTable = []gitRow{
-	{name: "", flags: " --upload-pack --receive-pack --ext-diff "},
-	{name: "submodule", wild: true, harmless: gitSteps},
-	{name: "bisect", wild: true, harmless: gitSteps},
-	{name: "difftool", wild: true},
-	{name: "mergetool", wild: true},
-	{name: "merge-index", wild: true},
-	{name: "filter-branch", wild: true},
-	{name: "daemon", wild: true},
-	{name: "send-email", wild: true},
-	{name: "shell", wild: true},
-	{name: "web--browse", wild: true},
-	{name: "instaweb", wild: true},
-	{name: "rebase", flags: " --exec ", letters: "x"},
-	{name: "push", flags: " --exec "},
-	{name: "archive", flags: " --exec "},
-	{name: "ls-remote", flags: " --exec "},
-	{name: "fetch"},
-	{name: "pull"},
-	{name: "config"},
-	{name: "clone", flags: " --config --template ", letters: "uc"},
-	{name: "init", flags: " --template "},
-	{name: "grep", flags: " --open-files-in-pager ", letters: "O"},
-}
+// gitFlags are flags with which any subcommand runs a program.
+const gitFlags = " --upload-pack --receive-pack --ext-diff "
 
 // gitCommands are the subcommands of git that run no other program by themselves. Any other word
 // may be an alias, or a program such as git-x.
@@ -104,30 +81,24 @@ var gitSteps = []string{"update", "status", "init", "add", "start", "good", "bad
 
 // judgeGit judges a subcommand of git.
 func judgeGit(r *reader, sub word, args []word) {
-	i := slices.IndexFunc(gitTable, func(row gitRow) bool { return row.name == sub.text })
-	if !sub.known || i <= 0 && !hasName(gitCommands, sub.text) {
+	hasSteps := isOneOf(sub.text, []string{"submodule", "bisect"})
+	switch {
+	case !sub.known, !hasName(gitCommands, sub.text), hasSteps && (len(args) == 0 || !isOneOf(args[0].text, gitSteps)):
 		r.setWild()
-		return
-	}
-	row := gitTable[max(i, 0)]
-	if row.wild && (len(args) == 0 || !isOneOf(args[0].text, row.harmless)) {
-		r.setWild()
-	}
-	if sub.text == "config" {
+	case sub.text == "config":
 		judgeGitConfig(r, args)
 		return
+	}
+	for i := range gitTable {
+		if hasName(gitTable[i].names, sub.text) {
+			judgeFlags(r, "git", &gitTable[i], args)
+		}
 	}
 	for _, w := range args {
 		if w.known && w.text == "--" {
 			break
 		}
-		flag, _, _ := strings.Cut(w.text, "=")
-		letters := strings.TrimPrefix(w.text, "-")
-		switch {
-		case !w.known && i > 0 && (w.mayFlag() || w.many && w.open().pattern == ""),
-			isDangerous(flag, row.flags), isDangerous(flag, gitTable[0].flags),
-			len(w.text)-len(letters) == 1 && !strings.HasPrefix(letters, "-") && strings.ContainsAny(letters, row.letters),
-			strings.HasPrefix(w.text, "ext::"):
+		if flag, _, _ := strings.Cut(w.text, "="); isDangerous(flag, gitFlags) || strings.HasPrefix(w.text, "ext::") {
 			r.setWild()
 		}
 	}

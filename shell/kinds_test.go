@@ -45,7 +45,8 @@ func TestKinds(t *testing.T) {
 		"ssh -o LogLevel=quiet h ls": "no", "ssh -vo ProxyCommand=x h ls": "maybe", "ssh h -o ProxyCommand=x ls": "maybe", "ssh -o $x h ls": "maybe", "ssh -qF x h ls": "maybe",
 		"su -lc 'kubectl delete pod' web": "yes", "su -s x -c ls": "maybe", "su -c $x": "maybe", "su -c ls -c id": "maybe", "env -u A -C x kubectl delete pod": "maybe",
 		"xargs -I={} kubectl delete ={}": "yes", "ls | xargs kubectl delete -i": "yes", "env --split-string='kubectl delete'": "maybe", "command -v kubectl delete": "no",
-		"npm test; curl -sSfo /dev/null -XPOST -d a x": "maybe",
+		"npm test; curl -sSfo /dev/null -XPOST -d a x": "maybe", "watch": "no", "watch -n 1 kubectl delete pod": "yes", "builtin $x": "maybe", "builtin eval kubectl delete": "maybe",
+		"git rebase -ix make main": "maybe", "git clone --conf a=b x": "maybe", "git fetch $x": "maybe", "git log $x": "no", "git submodule foreach ls": "maybe", "git bisect good $x": "maybe",
 		// Runners are alike.
 		"go test ./...": "maybe", "go run .": "maybe", "go generate": "maybe", "npm test": "maybe", "cargo test": "maybe", "cargo build": "maybe",
 		"cargo nextest run": "maybe", "pytest": "maybe", "gradle x": "maybe", "make": "maybe", "docker build .": "maybe", "cmake --build b": "maybe",

@@ -10,7 +10,7 @@ import (
 // "no": its words, with all of its flags, start no other program.
 var programs = []program{
 	// Wrappers: the words behind their flags, which options.go has, are a command.
-	{names: "- busybox nocorrect noglob nohup toybox", kind: runsWords},
+	{names: "- builtin busybox nocorrect noglob nohup toybox", kind: runsWords},
 	{names: "chrt", kind: runsWords, operands: 1},
 	{names: "command", kind: runsWords, query: " -v -V ", shaky: " -p "},
 	{names: "doas", kind: runsWords},
@@ -28,7 +28,6 @@ var programs = []program{
 	{names: "repeat", kind: runsRepeat},
 	{names: "exec", kind: leaves, shaky: " -c "},
 	{names: "watch", kind: runsWatch},
-	{names: "builtin", kind: runsBuiltin},
 
 	// Shells, and what gives a text to one.
 	{names: "ash bash dash ksh mksh rbash sh zsh", kind: runsShell},

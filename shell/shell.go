@@ -273,35 +273,8 @@ func parses(parser *syntax.Parser, text string) bool {
 
 // A question is what Runs looks for.
 type question struct {
-	name, plain string // the program, as it is and as plainName writes it
-	words       []alternatives
-}
-
-// alternatives are texts of which a word may be each. A long list has a set, so that the cost of an
-// answer does not multiply with it.
-type alternatives struct {
-	list []string
-	set  map[string]bool
-}
-
-// newAlternatives returns the alternatives of a list.
-func newAlternatives(list []string) alternatives {
-	a := alternatives{list: list}
-	if len(list) > 8 {
-		a.set = make(map[string]bool, len(list))
-		for _, text := range list {
-			a.set[text] = true
-		}
-	}
-	return a
-}
-
-// has reports whether a text is one of the alternatives.
-func (a alternatives) has(text string) bool {
-	if a.set != nil {
-		return a.set[text]
-	}
-	return isOneOf(text, a.list)
+	name, plain string            // the program, as it is and as plainName writes it
+	words       []map[string]bool // of which each may be any of the texts
 }
 
 // Runs answers "yes", "no" or "maybe": does the text run program with words in its arguments? The
@@ -312,7 +285,11 @@ func (s *Script) Runs(program string, words ...[]string) string {
 	program = path.Base(program)
 	q := question{name: program, plain: plainName(program)}
 	for _, list := range words {
-		q.words = append(q.words, newAlternatives(list))
+		texts := make(map[string]bool, len(list))
+		for _, text := range list {
+			texts[text] = true
+		}
+		q.words = append(q.words, texts)
 	}
 	answer := "no"
 	if s.wild {
@@ -414,10 +391,10 @@ func (c *invocation) answer(q question) string {
 func (c *invocation) isItself() bool { return c.trusted && programRows()[c.name] != nil }
 
 // matchWords looks for words in argv, in their order.
-func matchWords(argv []word, words []alternatives) string {
+func matchWords(argv []word, words []map[string]bool) string {
 	found := 0
 	for _, w := range argv {
-		if found < len(words) && w.known && words[found].has(w.text) {
+		if found < len(words) && w.known && words[found][w.text] {
 			found++
 		}
 	}
@@ -431,7 +408,7 @@ func matchWords(argv []word, words []alternatives) string {
 		case possible == len(words):
 		case w.many:
 			return "maybe"
-		case !w.known, words[possible].has(w.text):
+		case !w.known, words[possible][w.text]:
 			possible++
 		}
 	}

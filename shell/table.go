@@ -35,12 +35,10 @@ const (
 	runsWords     kind = iota + 1 // the remaining words are the command
 	runsAssigned                  // the same, behind assignments such as A=b
 	runsInput                     // the same, and standard input adds words
-	runsJoined                    // the remaining words, joined, are a shell text
 	runsShell                     // a shell: -c TEXT, or a text from standard input
 	runsOption                    // su: the value of -c is a shell text
 	runsEval                      // eval: the words, joined, run in this shell
 	runsTrap                      // trap: the first word runs in this shell later
-	runsBuiltin                   // the remaining words are a builtin command
 	runsFind                      // find: -exec and its like
 	runsRemote                    // ssh: the words behind the host, joined, are a shell text
 	runsContainer                 // docker: exec CONTAINER and run IMAGE

@@ -41,7 +41,6 @@ var kindReasons = map[kind]string{
 	runsTrap:   "% keeps a text that is decided at run time",
 	runsEval:   "% runs a text that is decided at run time",
 	runsOption: "% runs a text that is decided at run time",
-	runsJoined: "% runs a text that is decided at run time",
 	runsRemote: "% runs a text that is decided at run time, or another program to connect",
 	runsFind:   "% runs a command that is decided at run time", runsContainer: "% runs a program of a container or an image",
 	runsPod: "% runs a program of a container, or one to log in", runsGit: "% runs an alias, a hook or a program of its config",

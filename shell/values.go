@@ -141,7 +141,7 @@ func (r *reader) numbers() map[string]bool {
 func eachAssignment(n syntax.Node, record func(name string, number bool)) {
 	switch n := n.(type) {
 	case *syntax.Assign:
-		assigned(n, record)
+		eachTarget(n, record)
 	case *syntax.WordIter:
 		number := len(n.Items) > 0
 		for _, w := range n.Items {
@@ -173,8 +173,8 @@ func eachAssignment(n syntax.Node, record func(name string, number bool)) {
 	}
 }
 
-// assigned is eachAssignment for one assignment.
-func assigned(n *syntax.Assign, record func(name string, number bool)) {
+// eachTarget is eachAssignment for one assignment.
+func eachTarget(n *syntax.Assign, record func(name string, number bool)) {
 	if n.Name == nil { // a flag, as in declare -n
 		record("", true)
 		return
