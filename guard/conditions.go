@@ -51,7 +51,10 @@ func (r *Rule) check() string {
 			}
 		}
 	}
-	r.paths, r.notPaths = newPathPatterns(r.Paths, r.Pack != ""), newPathPatterns(r.NotPaths, false)
+	r.paths, r.notPaths = newPathPatterns(r.Paths), newPathPatterns(r.NotPaths)
+	for i := range r.paths {
+		r.paths[i].pack, r.paths[i].folders = r.Pack != "", len(r.Programs) > 0 || r.onlyWrites()
+	}
 	for _, list := range []struct {
 		texts    []string
 		compiled *[]*regexp.Regexp
@@ -332,7 +335,7 @@ func (c *command) matchWords(words [][]string) answer {
 // mayMatch reports whether a word that is decided at run time, but matches a glob, may match one of others.
 func mayMatch(glob string, others []string) bool {
 	glob = pattern(brackets).ReplaceAllString(strings.TrimPrefix(glob, "$"), "?")
-	return glob == "" || slices.ContainsFunc(others, func(of string) bool { return globsMeet(of, glob) })
+	return glob == "" || glob[0] == '$' || slices.ContainsFunc(others, func(of string) bool { return globsMeet(of, glob) })
 }
 
 // isData reports whether a word that is decided at run time is the value of a header, as curl -H "Authorization: $T".

@@ -24,6 +24,7 @@ type line struct {
 	others    int                   // those that stand in no command
 	mentioned map[*Rule]answer      // whether the whole line has one of the words of a rule
 	fed       map[*Rule]answer      // whether the whole line has a text of a rule
+	values    *places               // those that variables may have
 	listed    map[*Rule]answer      // whether the whole line lists paths of a rule
 }
 
@@ -81,7 +82,7 @@ func (l *line) addCommands(list []shell.Command) {
 		c := &list[i]
 		_, args := c.Split()
 		if c.Name != nil && isOneOf(*c.Name, []string{"cd", "pushd", "popd"}) {
-			at = at.move(*c.Name, args)
+			at = at.move(c, args)
 		}
 		if len(list) > fewCommands {
 			key = append(binary.AppendUvarint(strconv.AppendBool(key[:0], at.known), uint64(len(at.path))), at.path...)

@@ -96,6 +96,7 @@ type pathPattern struct {
 	glob, lower string
 	literal     string // a part of lower that each path has that matches and is no glob
 	pack        bool   // it is a pack's, which do not ask about each file that a glob may name
+	folders     bool   // nor about those of a folder that is read as a whole, unless it is true
 	names       []pathName
 }
 
@@ -114,10 +115,9 @@ func newPathPattern(text string) pathPattern {
 	return p
 }
 
-func newPathPatterns(texts []string, pack bool) (list []pathPattern) {
+func newPathPatterns(texts []string) (list []pathPattern) {
 	for _, text := range texts {
 		list = append(list, newPathPattern(text))
-		list[len(list)-1].pack = pack
 	}
 	return list
 }
@@ -192,7 +192,7 @@ func (p *pathPattern) match(path *pathText) answer {
 	}
 	last := path.names[len(path.names)-1]
 	switch tells := last.start != "" || path.open || last.end != "" && p.names[0].start == ""; { // *.yml says nothing of secrets.yml
-	case p.pack && len(p.names) == 1 && !tells:
+	case p.pack && len(p.names) == 1 && (!tells || !p.folders && strings.Trim(last.text, "*") == ""):
 		return no
 	case start == fromStart:
 		return min(maybe, mayBeBelow(p.names, path.names))
@@ -328,13 +328,17 @@ type folder struct {
 	known bool
 }
 
+// onlyWrites reports whether a rule is about changing files alone.
+func (r *Rule) onlyWrites() bool {
+	return isOneOf("write", r.Kinds) && !isOneOf("read", r.Kinds) && !isOneOf("shell", r.Kinds)
+}
+
 // shellPaths says whether a line may use one of the rule's paths.
 func (r *Rule) shellPaths(l *line) answer {
 	if !l.call.Script.OK {
 		return maybe
 	}
-	onlyWrites := isOneOf("write", r.Kinds) && !isOneOf("read", r.Kinds) && !isOneOf("shell", r.Kinds)
-	any := no
+	onlyWrites, any := r.onlyWrites(), no
 	if len(r.Programs) == 0 && r.Pack == "" && (l.wild || l.call.Script.Unknown) {
 		any = maybe
 	}
@@ -353,12 +357,19 @@ func (r *Rule) shellPaths(l *line) answer {
 	return any
 }
 
-// move returns the folder behind a cd.
-func (at folder) move(name string, args []*string) folder {
-	if name == "popd" || len(args) != 1 || args[0] == nil || !at.known && !strings.HasPrefix(*args[0], "/") {
+// move returns the folder behind a cd. That of cd ~/x is known as far as its name says it.
+func (at folder) move(c *shell.Command, args []*string) folder {
+	if *c.Name == "popd" || len(args) != 1 {
 		return folder{}
 	}
-	next := joinPath(at.path, *args[0])
+	to := args[0]
+	if home := c.Glob(len(c.Argv) - 1); to == nil && strings.HasPrefix(home, "~/") && !strings.ContainsAny(home, "*?[") {
+		to = &home
+	}
+	if to == nil || !at.known && !isRooted(*to) {
+		return folder{}
+	}
+	next := joinPath(at.path, *to)
 	return folder{next, len(next) <= maxPath}
 }
 
@@ -379,31 +390,71 @@ func (r *Rule) commandPaths(l *line, c *command, onlyWrites bool) answer {
 		if onlyWrites && !does(c.Name, "writes") {
 			most = maybe
 		}
-		look(c.distinct, most)
-		any = max(any, r.unknownWords(c, c.open))
-		if any == no && (c.Via == "xargs" || c.Via == "find -exec") && slices.Contains(c.Argv, nil) {
+		words, open := c.changed(onlyWrites)
+		look(words, most)
+		any = max(any, r.unknownWords(c, open))
+		if any == no && slices.ContainsFunc(c.open, isVariable) {
 			any = once(l.listed, r, func() answer { return r.listedPaths(l) })
 		}
 	}
 	if any != yes {
 		any = max(any, r.unknownWords(c, c.Globs))
 	}
+	if any == no && !onlyWrites && slices.ContainsFunc(c.Globs, isVariable) {
+		any = once(l.listed, r, func() answer { return r.listedPaths(l) })
+	}
 	return any
 }
 
-// listedPaths says whether the line may list paths of the rule, for a command that gets some of them.
+// changed returns the words that a command opens, or that it changes: of those of cp it is the last one.
+func (c *command) changed(onlyWrites bool) (words []*string, open []string) {
+	words, open = c.distinct, c.open
+	if !onlyWrites || c.Name == nil || *c.Name != "cp" || len(words) < 2 || !c.IsWord(len(c.Argv)-1) {
+		return words, open
+	}
+	if into, doubt := c.FindFlags([]string{"t", "target-directory"}); len(into) > 0 || doubt {
+		return words, open
+	}
+	if words = words[len(words)-1:]; words[0] != nil {
+		return words, nil
+	}
+	return words, open[len(open)-1:]
+}
+
+// listedPaths says whether the line may list paths of the rule, or give them to variables, for a command that gets
+// some of them.
 func (r *Rule) listedPaths(l *line) answer {
 	if r.Pack == "" { // any file
 		return maybe
 	}
-	any := no
+	at := folder{l.call.CWD, true}
+	if l.values == nil {
+		l.values = newPlaces(pointers(l.call.Script.Values), at, true)
+	}
+	any := r.anyPlace(l.values, at)
 	for _, c := range l.commands {
-		if does(c.Name, "lists") && len(c.distinct) > 0 {
+		switch {
+		case !does(c.Name, "lists"):
+		case len(c.distinct) > 0:
 			any = max(any, r.anyPlace(c.placesOf(c.distinct), c.folder()), r.unknownWords(c, c.open))
+		case c.folder().known:
+			here := newPathText(c.folder().path)
+			any = max(any, anyPath(r.paths, here))
 		}
 	}
 	return min(any, maybe)
 }
+
+// pointers returns pointers to texts.
+func pointers(texts []string) (list []*string) {
+	for i := range texts {
+		list = append(list, &texts[i])
+	}
+	return list
+}
+
+// isVariable reports whether what Glob says of a word decided at run time is that of a variable or a substitution.
+func isVariable(glob string) bool { return glob == "" || glob[0] == '$' }
 
 // opens reports whether the words of a command may be files that it opens, or that it writes.
 func (r *Rule) opens(c *command, onlyWrites bool) bool {
@@ -465,7 +516,6 @@ func folderOf(c *shell.Command, at folder) folder {
 
 // unknownWords says whether words that are decided at run time may match.
 func (r *Rule) unknownWords(c *command, words []string) answer {
-	isVariable := func(glob string) bool { return glob == "" || glob[0] == '$' }
 	switch {
 	case len(words) == 0:
 		return no
@@ -478,8 +528,9 @@ func (r *Rule) unknownWords(c *command, words []string) answer {
 		for i := range words {
 			if !isVariable(words[i]) {
 				list = append(list, &words[i])
-			} else if _, end, ok := strings.Cut(words[i], "*/"); ok { // the end of "$x/.ssh/id_rsa" is certain
-				list = append(list, &end)
+			} else if start, end, ok := strings.Cut(words[i], "*/"); ok { // the end of "$x/.ssh/id_rsa" is certain
+				whole := strings.TrimLeft(start, "$") + "*/" + end // and so is the start of /proc/$x/environ
+				list = append(list, &end, &whole)
 			}
 		}
 		if p = newPlaces(list, c.folder(), true); c.globs == nil {

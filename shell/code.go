@@ -494,6 +494,11 @@ func judgeCode(r *reader, name string, args []word) bool {
 	if n := len(r.script.Commands); n > 0 && !r.quiet {
 		r.script.Commands[n-1].addFiles(read.files)
 	}
+	for _, t := range read.list {
+		if len(read.files.Globs) > 0 && t.kind == '"' {
+			noteValues(r, word{text: t.text})
+		}
+	}
 	for _, file := range read.files.Writes {
 		r.addWrite(word{text: *file, known: true})
 	}

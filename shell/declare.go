@@ -88,6 +88,7 @@ func (r *reader) assign(a *syntax.Assign) word {
 	}
 	if a.Value != nil {
 		value = r.word(a.Value)
+		noteValues(r, value)
 	}
 	if a.Array != nil {
 		value.known = false
@@ -98,7 +99,9 @@ func (r *reader) assign(a *syntax.Assign) word {
 			if e.Index != nil {
 				r.arithmetic(e.Index)
 			}
-			r.visit(e.Value)
+			if e.Value != nil {
+				noteValues(r, r.word(e.Value))
+			}
 		}
 	}
 	if a.Name != nil && !a.Naked && !isToolPath(r.source(a)) {

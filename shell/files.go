@@ -16,7 +16,7 @@ var fileUses = []struct{ use, names string }{
 	{"reads", "cat ls head tail grep egrep fgrep rg wc diff cmp file stat less more cut jq du md5sum sha256sum nl tac od strings source . shellcheck"}, // it changes none
 	{"mostly reads", "find xxd"}, // but for a few of its flags
 	{"opens none", "echo printf export cd pwd true false test [ exit return kill pkill pgrep ps squeue sacct sinfo whoami"},
-	{"lists", "ls du stat file tree find basename dirname realpath readlink wc touch mkdir sha1sum sha256sum sha512sum shasum md5sum cksum promtool"}, // it shows names, sizes and sums only
+	{"lists", "echo printf ls du stat file tree find basename dirname realpath readlink wc touch mkdir sha1sum sha256sum sha512sum shasum md5sum cksum promtool"}, // it shows names, sizes and sums only
 	{"searches", "grep egrep fgrep rg"},
 	{"edits", "sed gsed"},
 	{"calls", "curl wget http https xh nc ncat telnet ssh scp sftp rsync ftp git"},                                                                  // it talks to the hosts

@@ -511,6 +511,7 @@ func (r *reader) forClause(c *syntax.ForClause) {
 	switch loop := c.Loop.(type) {
 	case *syntax.WordIter:
 		items := r.expand(loop.Items)
+		noteValues(r, items...)
 		r.assignName(loop.Name.Value, word{})
 		certain := false
 		for _, w := range items {

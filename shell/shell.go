@@ -25,6 +25,9 @@ type Script struct {
 	// Unknowns say why an answer of Runs can be "maybe": first the reasons for all programs, then
 	// those for single ones. Runs is certain about a program if no entry has its name or no name.
 	Unknowns []unknown
+	// Values are texts that the text gives to variables, and to standard input: a word that is decided at run time may be
+	// one of them.
+	Values []string
 	// Nodes counts the parts of the text that the analysis visited, for the caller's bill.
 	Nodes int
 	// Weight counts the words of all programs, each wrapper's again, and 64 bytes of their texts as
@@ -149,7 +152,8 @@ type invocation struct {
 func (c *Command) IsWord(i int) bool { return i < len(c.words) && !c.words[i].many }
 
 // Glob returns a glob that word i certainly matches, if it is decided at run time, or "". The shell makes names of files of it,
-// unless it begins with "$": then the word has a variable or a substitution.
+// unless it begins with "$": then the word has a variable or a substitution. If it begins with "$$", it may be any number of
+// words, of which the first begins as the glob behind, and the last ends so.
 func (c *Command) Glob(i int) string {
 	if i < len(c.words) {
 		return c.words[i].glob()

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -105,7 +106,9 @@ func (r *reader) redirections(list []*syntax.Redirect) (t targets) {
 		}
 		switch d.Op {
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-			r.heredocText(d)
+			if text := r.heredocText(d); d.Op == syntax.WordHdoc {
+				noteValues(r, text)
+			}
 			continue
 		}
 		w := r.word(d.Word)
@@ -135,6 +138,17 @@ func (r *reader) redirections(list []*syntax.Redirect) (t targets) {
 		}
 	}
 	return t
+}
+
+// noteValues notes what words decided at run time may be.
+func noteValues(r *reader, words ...word) {
+	for _, w := range words {
+		for text := range strings.FieldsSeq(cmp.Or(w.text, w.glob())) {
+			if text[0] != '$' {
+				r.script.Values = append(r.script.Values, text)
+			}
+		}
+	}
 }
 
 // addWrite records a file that the text may make, and perhaps runs.

@@ -45,8 +45,10 @@ func (w word) glob() string {
 	switch {
 	case open.pattern+open.home != "":
 		return open.pattern + open.home
-	case w.known, w.many || open.start+open.end == "":
+	case w.known, open.start+open.end == "":
 		return ""
+	case w.many:
+		return "$$" + open.start + "*" + strings.TrimPrefix(open.end, "]")
 	}
 	return "$" + open.start + "*" + strings.TrimPrefix(open.end, "]")
 }
