@@ -23,15 +23,24 @@ var (
 // pathDenied are attributes of a path of pathlib that change files, or that lead to another path.
 const pathDenied = " unlink rmdir rename touch mkdir chmod lchmod symlink_to hardlink_to open joinpath parent parents with_name with_stem with_suffix with_segments iterdir glob rglob walk absolute resolve expanduser home cwd readlink copy copy_into move move_into "
 
-// With a module that is no part of Python, no attribute may be in libraryDenied, or begin with to_ or write, but for
-// libraryTexts: these write, or run a text, a function or a method by its name.
+// With a module that is no part of Python, no attribute may be in libraryDenied, or begin as one of libraryWrites, but
+// for libraryTexts: these write, show a window, or run a text, a function or a method by its name. libraryPlots may load
+// a module by its name, or run latex.
 const (
-	libraryDenied = " agg aggregate apply applymap transform pipe eval query plot hist boxplot style dump dumps tofile save ctypes "
-	libraryTexts  = " to_string to_dict to_list to_numpy to_frame to_numeric to_datetime "
+	libraryDenied = " agg aggregate apply applymap transform pipe eval query style dump dumps tofile serialize deserialize register_plugin filename ctypes show "
+	libraryTexts  = " to_string to_dict to_list to_numpy to_frame to_numeric to_datetime to_df to_pandas to_dicts savefig "
+	libraryPlots  = " plot hist boxplot "
 	// viewers are functions that only show what a module has, whatever that is. pythonShown are attributes of all modules.
 	viewers     = " print str repr len dir hasattr "
 	pythonShown = " __version__ __file__ __name__ __doc__ "
+	// askedModules are modules of which nothing gets a name of its own, and whose functions only viewers get.
+	askedModules = " inspect importlib importlib.util sqlite3 "
+	// sqliteDenied are attributes of a database that change it, or load code; execute gets a text.
+	sqliteDenied = " executescript executemany enable_load_extension load_extension backup deserialize blobopen "
 )
+
+// libraryWrites are beginnings of attributes that write files.
+var libraryWrites = []string{"to_", "write", "save", "sink_", "export"}
 
 // pythonModules are the modules that a text may use, with the names of each between spaces; "*" are all. Those behind
 // "+" are no part of Python: only for who trusts Python, because an import runs their code. Few lines need the table,
@@ -48,10 +57,15 @@ var pythonModules = sync.OnceValue(func() map[string]string {
 		"string": " ascii_letters ascii_lowercase ascii_uppercase digits punctuation ", "textwrap": " dedent fill indent wrap ", "base64": " b64encode b64decode urlsafe_b64encode urlsafe_b64decode ",
 		"hashlib": " md5 sha1 sha256 sha512 ", "decimal": " Decimal getcontext ", "fractions": " Fraction ",
 		"csv": " reader DictReader writer DictWriter ", "tomllib": " load loads ", "uuid": " uuid4 UUID ", "ast": " literal_eval parse dump unparse walk ", "struct": " pack unpack calcsize ", "html": " escape unescape ", "binascii": " hexlify unhexlify crc32 ", "glob": " glob iglob ", "urllib.parse": " quote unquote urlparse urlsplit urlencode urljoin parse_qs ", "importlib.metadata": " version ",
-		"difflib": " unified_diff ndiff get_close_matches SequenceMatcher ", "calendar": " monthrange month isleap ", "secrets": " token_hex token_urlsafe ", "pprint": " pprint pformat ", "pathlib": " Path ",
+		"difflib": " unified_diff ndiff get_close_matches SequenceMatcher ", "calendar": " monthrange month isleap ", "secrets": " token_hex token_urlsafe ", "pprint": " pprint pformat ", "pathlib": " Path ", "inspect": " signature getsource getdoc getfile getmembers ", "sqlite3": " connect Row ",
 		"+nbformat": " read reads validate __version__ ", "+yaml": " safe_load safe_load_all ", "+toml": " load loads ", "+tomli": " load loads ",
-		"+pandas": " read_csv read_table read_json read_excel read_parquet crosstab concat merge DataFrame Series Index Categorical to_numeric to_datetime isna isnull notna notnull unique cut qcut date_range Timestamp Timedelta NA NaT __version__ ",
-		"+numpy":  " array arange linspace zeros ones mean median std var sum min max abs sqrt log log2 log10 log1p exp isnan unique percentile quantile where concatenate argsort argmax argmin sort round float32 float64 int32 int64 nan inf pi __version__ ",
+		"+pandas":    " read_csv read_table read_json read_excel read_parquet crosstab concat merge DataFrame Series Index Categorical to_numeric to_datetime isna isnull notna notnull unique cut qcut date_range Timestamp Timedelta NA NaT __version__ ",
+		"+importlib": " import_module ", "+importlib.util": " find_spec ",
+		"+anndata": " read_h5ad __version__ ", "+scanpy": " read_h5ad __version__ ", "+pyarrow.parquet": " read_table read_schema read_metadata ", "+openpyxl": " load_workbook ", "+bs4": " BeautifulSoup ", "+tabulate": " tabulate ", "+tqdm": " tqdm ",
+		"+polars": " read_csv read_json read_parquet read_excel scan_csv scan_parquet DataFrame Series col lit len concat when __version__ ", "+scipy.stats": " ttest_ind ttest_rel mannwhitneyu pearsonr spearmanr linregress norm chi2_contingency describe zscore ks_2samp ", "+sklearn.metrics": " accuracy_score f1_score precision_score recall_score roc_auc_score confusion_matrix classification_report mean_squared_error mean_absolute_error r2_score ",
+		"+sklearn.model_selection": " train_test_split KFold StratifiedKFold ", "+sklearn.linear_model": " LinearRegression LogisticRegression Ridge Lasso ", "+sklearn.cluster": " KMeans DBSCAN ", "+sklearn.decomposition": " PCA ", "+sklearn.preprocessing": " StandardScaler MinMaxScaler OneHotEncoder LabelEncoder ", "+sklearn.ensemble": " RandomForestClassifier RandomForestRegressor ",
+		"+matplotlib": " use __version__ ", "+matplotlib.pyplot": " plot scatter bar barh hist boxplot figure subplots subplot title xlabel ylabel legend grid tight_layout savefig close xlim ylim axhline axvline imshow colorbar xticks yticks errorbar fill_between pie suptitle ", "+seaborn": " scatterplot lineplot histplot boxplot barplot heatmap countplot pairplot set_theme set_style ",
+		"+numpy": " array arange linspace zeros ones mean median std var sum min max abs sqrt log log2 log10 log1p exp isnan unique percentile quantile where concatenate argsort argmax argmin sort round float32 float64 int32 int64 nan inf pi __version__ ",
 	}
 })
 
@@ -135,7 +149,10 @@ func isHarmlessCode(text string, trusted bool) (c codeReader, ok bool) {
 	if !ok || !c.readImports() {
 		return c, false
 	}
-	c.strict = c.strict || slices.ContainsFunc(c.list, func(t token) bool { return t.kind == 'a' && t.text == "type" })
+	for i, t := range c.list {
+		c.strict = c.strict || t.kind == 'a' && t.text == "type"
+		c.loads = c.loads || strings.Contains(t.text, "backend") || t.text == "usetex" || t.kind == '*' && c.at(i+1).kind == '*'
+	}
 	for i, t := range c.list {
 		switch depth := t.depth(); {
 		case depth > 0:
@@ -157,6 +174,8 @@ type codeReader struct {
 	modules  []string          // those that a table has, in the order of the text
 	runsOwn  bool              // it imports modules that are no part of Python
 	strict   bool              // the viewers must have their meaning
+	loads    bool              // it may name what plots, or a flag of it
+	folders  []string          // those with modules
 	open     []int             // the brackets around a token
 	files    targets
 }
@@ -184,6 +203,9 @@ func (c *codeReader) readImports() bool {
 			if isImport = c.at(end+1).text == "import"; isImport { // not raise A from b
 				module, i = name, end+1
 			}
+		}
+		if name := c.at(i + 2); text == "__import__" && before.kind != '.' && c.at(i+1).kind == '(' && name.kind == '"' && c.at(i+3).kind == ')' && c.addImport(name.text, "", name.text) {
+			c.list[i+3], i = token{'a', name.text}, i+3
 		}
 		if !isImport {
 			rest = append(rest, c.list[i])
@@ -215,11 +237,15 @@ func (c *codeReader) readName(i int) (name, alias string, end int) {
 
 // addImport notes a module, or a name of it. It returns false for what the language does not allow.
 func (c *codeReader) addImport(module, name, alias string) bool {
+	if inner := module + "." + name; name != "" && (pythonModules()[inner] != "" || c.trusted && pythonModules()["+"+inner] != "") {
+		return c.addImport(inner, "", alias) // from os import path
+	}
 	names, known := pythonModules()[module]
 	if !known && c.trusted {
 		names, known = pythonModules()["+"+module]
 		c.runsOwn = true
 	}
+	c.strict = c.strict || hasName(askedModules, module)
 	isName := alias != "" && isNameStart(alias[0]) && module != "" && isNameStart(module[0]) && !hasName(viewers+pythonDenied[1:]+"open ", alias)
 	stands := module
 	if first, _, _ := strings.Cut(module, "."); alias == first {
@@ -227,7 +253,7 @@ func (c *codeReader) addImport(module, name, alias string) bool {
 	}
 	before := c.imported[alias]
 	switch {
-	case !isName, !known && !c.trusted, known && name != "" && (!hasName(names, name) || name == "path"):
+	case !isName, !known && !c.trusted, known && name != "" && (!hasName(names, name) || hasName(askedModules, module)):
 		return false
 	case !known:
 		stands = ownModule
@@ -258,11 +284,28 @@ func (c *codeReader) isShown(i int) bool {
 	for depth := 0; c.list[i].text == "type" && end < len(c.list) && (depth > 0 || end == i+1); end++ {
 		depth += c.list[end].depth()
 	}
+	if end > i+1 && c.list[i].text == "type" && c.at(end).kind == '.' && c.at(end+1).text == "__name__" {
+		end += 2
+	}
 	if asks := hasStart(c.at(end-1).text, "is_", "get_"); asks && c.at(end).kind == '(' && c.at(end+1).kind == ')' {
 		end += 2
 	}
 	isFormat := c.list[at] == token{'(', "{"} // of an f-string
-	return isFormat && contains("!:)", c.at(end).kind) || hasName(viewers, c.at(at-1).text) && c.at(at-2).kind != '.' && contains("),", c.at(end).kind)
+	return c.isInspected() && c.at(end).kind == ')' || isFormat && contains("!:)", c.at(end).kind) || c.isViewer(at) && contains("),", c.at(end).kind)
+}
+
+// isViewer reports whether a bracket is that of a viewer.
+func (c *codeReader) isViewer(bracket int) bool {
+	return hasName(viewers, c.at(bracket-1).text) && c.at(bracket-2).kind != '.'
+}
+
+// isInspected reports whether the brackets around a token are those of inspect.signature(a.b) and its like.
+func (c *codeReader) isInspected() bool {
+	at := 0
+	if len(c.open) > 0 {
+		at = c.open[len(c.open)-1]
+	}
+	return c.imported["inspect"] == "inspect" && c.at(at-3).text == "inspect" && c.at(at-4).kind != '.'
 }
 
 // isAllowed judges a name: what stands around it decides what it may be.
@@ -291,32 +334,55 @@ func (c *codeReader) isAttribute(i int) bool {
 	name, behind := c.list[i].text, c.at(i+1).kind
 	switch {
 	case hasStart(name, pythonHidden...):
-		return hasName(pythonShown, name)
+		return hasName(pythonShown, name) || name == "__init__" && behind == ')' && c.isInspected()
 	case hasName(pythonAttributes, name):
 		return false
 	case slices.Contains(c.modules, "pathlib") && (hasName(pathDenied, name) || name == "replace" && (behind != '(' || c.at(i+3).kind != ',')):
 		return false // a path has a method replace with one word
+	case slices.Contains(c.modules, "sqlite3") && (hasName(sqliteDenied, name) || name == "execute"):
+		text := c.at(i + 2)
+		return name == "execute" && behind == '(' && text.kind == '"' && readsOnly(text.text) && contains("),", c.at(i+3).kind)
+	case c.runsOwn && name == "savefig":
+		c.files.Writes = append(c.files.Writes, &c.list[min(i+2, len(c.list)-1)].text)
+		return behind == '(' && c.at(i+2).kind == '"' && contains("),", c.at(i+3).kind)
 	case c.runsOwn && name == "to_string": // which gets a file as its first argument, or as buf
 		isFlag := c.at(i+2).kind == 'a' && c.at(i+2).text != "buf" && c.at(i+3).kind == '=' && c.at(i+5).kind == ')'
 		return behind == '(' && (c.at(i+2).kind == ')' || isFlag)
 	}
-	return !c.runsOwn || !hasName(libraryDenied, name) && (hasName(libraryTexts, name) || !hasStart(name, "to_", "write"))
+	names := pythonModules()[c.imported[c.at(i-2).text]] // json.dumps
+	return !c.runsOwn || c.at(i-3).kind != '.' && hasName(names, name) || !hasName(libraryDenied, name) &&
+		(hasName(libraryTexts, name) || !hasStart(name, libraryWrites...)) && !(c.loads && hasName(libraryPlots, name))
+}
+
+// readsOnly reports whether a statement of SQL certainly changes nothing.
+func readsOnly(text string) bool {
+	words := strings.FieldsFunc(strings.ToLower(text), func(b rune) bool { return b != '_' && (b < 'a' || b > 'z') })
+	return len(words) > 1 && !strings.Contains(strings.TrimRight(text, "; \n"), ";") && (isOneOf(words[0], []string{"select", "explain"}) ||
+		words[0] == "pragma" && hasName(" table_info table_xinfo table_list index_list index_info foreign_key_list ", words[1]))
 }
 
 // isMember reports whether a member of a module is used that the language allows.
 func (c *codeReader) isMember(module string, i int) bool {
-	library := pythonModules()["+"+module]
+	library := ""
+	if c.runsOwn {
+		library = pythonModules()["+"+module]
+	}
 	names, member := cmp.Or(library, pythonModules()[module]), c.at(i+2).text
+	inner := module + "." + member
 	switch file := c.at(i + 4); {
 	case c.at(i+1).kind != '.':
 		return false
-	case module == "os" && member == "path":
-		return c.isMember("os.path", i+2)
+	case pythonModules()[inner] != "" || c.runsOwn && pythonModules()["+"+inner] != "":
+		return c.isMember(inner, i+2)
+	case inner == "sys.path":
+		return c.isOwnFolder(i + 3)
 	case names != "*" && !hasName(names, member):
 		return false
 	case module == "pathlib":
 		return c.isPath(i + 2)
-	case library != "" && hasStart(member, "read", "load"): // an address is no file
+	case hasName(askedModules, module):
+		return c.isAsked(i, member)
+	case library != "" && hasStart(member, "read", "load", "scan"): // an address is no file
 		if file.kind == '"' && contains("),", c.at(i+5).kind) && !strings.Contains(file.text, "://") {
 			c.files.Reads = append(c.files.Reads, &c.list[i+4].text)
 		} else if file.text != "open" {
@@ -325,6 +391,48 @@ func (c *codeReader) isMember(module string, i int) bool {
 		return c.at(i+3).kind == '('
 	}
 	return c.at(i+3).kind != '=' || c.at(i+4).kind == '=' // nothing is assigned to it
+}
+
+// isOwnFolder judges sys.path.insert(0, "FOLDER") and sys.path.append("FOLDER") behind the path, and notes the folder.
+func (c *codeReader) isOwnFolder(i int) bool {
+	name, at := c.at(i+1).text, i+3
+	if name == "insert" && c.at(at).text == "0" && c.at(at+1).kind == ',' {
+		name, at = "append", at+2
+	}
+	c.folders = append(c.folders, c.at(at).text)
+	return c.trusted && name == "append" && c.at(i).kind == '.' && c.at(i+2).kind == '(' && c.at(at).kind == '"' && c.at(at+1).kind == ')'
+}
+
+// isAsked judges a function of askedModules: nothing is done with its value but to show it, or, for sqlite3, to ask it
+// further. A module that is imported may also be dropped.
+func (c *codeReader) isAsked(i int, member string) bool {
+	end, ok := c.argumentEnd(i + 4)
+	start := i
+	for c.at(start-1).kind == '.' {
+		start -= 2
+	}
+	before := c.at(start - 1).kind
+	isCall := ok && end > i+4 && c.at(i+3).kind == '('
+	switch member {
+	case "Row":
+		return true
+	case "connect":
+		file := (*string)(nil)
+		if c.at(i+4).kind == '"' && end == i+5 {
+			file = &c.list[i+4].text
+		} else {
+			c.files.Globs = append(c.files.Globs, "")
+		}
+		c.files.Reads = append(c.files.Reads, file)
+		return isCall
+	case "import_module":
+		isLambda := func(t token) bool { return t.text == "lambda" }
+		if len(c.open) == 0 && contains("\x00;:", before) && !slices.ContainsFunc(c.list, isLambda) {
+			return isCall && c.at(end).kind == ')' && !contains(".[(", c.at(end+1).kind)
+		}
+	}
+	isViewed := len(c.open) > 0 && contains("(,", before) && c.isViewer(c.open[len(c.open)-1])
+	return isCall && isViewed && c.at(end).kind == ')' && contains("),", c.at(end+1).kind)
 }
 
 // isPath judges Path("FILE"), and notes the file, which the text may write.
@@ -485,7 +593,8 @@ func judgeCode(r *reader, name string, args []word) bool {
 		return false
 	}
 	read, ok := isHarmlessCode(code.text, r.trustsPython())
-	if !ok || slices.ContainsFunc(read.modules, r.isShadowed) || slices.ContainsFunc(read.files.Writes, func(file *string) bool { return mayImport(r, file) }) {
+	if !ok || slices.ContainsFunc(read.modules, r.isShadowed) || slices.ContainsFunc(read.files.Writes, func(file *string) bool { return mayImport(r, file) }) ||
+		slices.ContainsFunc(read.folders, func(folder string) bool { return r.ownPath(word{text: folder + "/x", known: true}) == "" }) {
 		return false
 	}
 	if read.runsOwn {

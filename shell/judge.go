@@ -180,7 +180,10 @@ func judgeFlags(r *reader, name string, row *program, args []word) {
 
 // judgeWriter judges a program that makes files, whose names may be a part of a flag.
 func judgeWriter(r *reader, name string, row *program, argv []word) {
-	if name == "curl" && printsOnly(argv) {
+	if files, ok := curlWrites(argv); ok && name == "curl" {
+		for _, w := range files {
+			r.addWrite(w)
+		}
 		return
 	}
 	args := argv[1:]
@@ -206,19 +209,22 @@ const curlShows = " -s -S -f -L -i -k -I -v -G -g -4 -6 -# -n -X -d -H -u -m -A 
 	"--retry-connrefused --header --data --data-raw --json --request --user --user-agent --compressed --insecure --include --head --verbose --no-progress-meter --get --data-urlencode --globoff " +
 	"--http1.1 --http2 --url "
 
-// printsOnly reports whether curl writes no file, but for /dev/null.
-func printsOnly(argv []word) bool {
+// curlWrites returns the files that curl writes. ok is false if it may write others.
+func curlWrites(argv []word) (files []word, ok bool) {
 	r := reading{collects: true}
 	r.readWords(argv)
-	return !slices.ContainsFunc(r.flags, func(f flagWord) bool {
+	isUnlisted := func(f flagWord) bool {
 		switch f.name {
 		case "o", "output":
-			return f.value != "/dev/null"
+			files = append(files, word{text: f.value, known: true})
+			return !f.known || strings.Contains(f.value, "#")
 		case "w", "write-out":
 			return !f.known || strings.Contains(f.value, "%output") || strings.HasPrefix(f.value, "@")
 		}
 		return !flagWords{f}.has(curlShows)
-	})
+	}
+	ok = !slices.ContainsFunc(r.flags, isUnlisted)
+	return files, ok
 }
 
 // hasLetter reports whether a word is a cluster of short flags with one of the letters.

@@ -321,7 +321,7 @@ const outputs = " out output result results report reports coverage cov bench be
 func isOutput(name string) bool {
 	base, ext := strings.ToLower(name), path.Ext(name)
 	switch ext {
-	case ".log", ".out", ".err", ".csv", ".tsv", ".jsonl", ".ndjson":
+	case ".log", ".out", ".err", ".csv", ".tsv", ".jsonl", ".ndjson", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf":
 		return true
 	case ".txt":
 		return !strings.Contains(base, "require") && !strings.Contains(base, "constraint") && base != "cmakelists.txt" && !strings.HasPrefix(base, "conan")
