@@ -488,7 +488,10 @@ func matchesExpression(expressions []*regexp.Regexp, text string) bool {
 
 // input says where a command's standard input comes from.
 func input(l *line, c *command) map[string]bool {
-	return map[string]bool{"pipe": c.Via == "pipe", "file": len(c.Reads) > 0, "text": strings.Contains(l.call.Command, "<<")}
+	line := l.call.Command
+	at := min(c.Offset, len(line))
+	isFirst := strings.HasPrefix(line[at:], c.Text) && !strings.Contains(line[:at], "|") // of a pipe
+	return map[string]bool{"pipe": c.Via == "pipe" && !isFirst, "file": len(c.Reads) > 0, "text": strings.Contains(l.call.Command, "<<")}
 }
 
 // input compares the source of standard input with the rule's.

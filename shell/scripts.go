@@ -513,7 +513,7 @@ const toolRunners = " npx bunx uvx "
 const toolCommands = " npm_exec npm_x bun_x pnpm_dlx yarn_dlx pipx_run "
 
 // ownTool returns the words of a tool of the project with its name for its path, or nil: whoever trusts the tool
-// trusts .venv/bin/pytest, node_modules/.bin/jest and npx jest.
+// trusts .venv/bin/pytest, node_modules/.bin/jest, npx jest and /usr/bin/pytest.
 func (r *reader) ownTool(argv []word) []word {
 	first := argv[0].text
 	at := 0 // the words in front of the tool
@@ -535,7 +535,7 @@ func (r *reader) ownTool(argv []word) []word {
 		return nil
 	}
 	folder, name := path.Split(first)
-	if strings.HasSuffix(folder, "bin/") && isOneOf(path.Base(folder), []string{"bin", ".bin"}) && r.ownPath(word{text: folder, known: true}) != "" {
+	if folder != "" && !isScript(first) || strings.HasSuffix(folder, "bin/") && isOneOf(path.Base(folder), []string{"bin", ".bin"}) && r.ownPath(word{text: folder, known: true}) != "" {
 		return append([]word{{text: name, known: true}}, argv[1:]...)
 	}
 	return nil
@@ -604,7 +604,11 @@ func (r *reader) arePlain(words []word, entry string) bool {
 	for i := 0; i < len(words); i++ {
 		used, ok := r.skipFlag(words[i:], program, own, plain)
 		flag, value, _ := strings.Cut(words[i].text, "=")
-		if !ok && (hasName(unsafe, flag) || !isPlainArgument(words[i], row)) || isForeignCode(r, cmp.Or(value, words[i].text)) {
+		w := words[i]
+		if i > 0 && isOneOf(words[i-1].text, []string{"runner", "r"}) && strings.HasSuffix(entry, "rails") {
+			w.text = strings.NewReplacer(";", "", "\n", "", "=", "").Replace(w.text) // Ruby, which is no shell's text
+		}
+		if !ok && (hasName(unsafe, flag) || !isPlainArgument(w, row)) || isForeignCode(r, cmp.Or(value, words[i].text)) {
 			return false
 		}
 		i += used
@@ -720,12 +724,12 @@ func behindEntry(argv []word, entry string) (words []string, rest []word, ok boo
 	return words, append(append([]word{}, rest...), argv[i:]...), true
 }
 
-// modulesWords returns the words of the program that "uv pip" and "python -m pip" are, or nil. Of other
+// modulesWords returns the words of the program that "uv pip", "corepack pnpm" and "python -m pip" are, or nil. Of other
 // modules it returns those that the operator trusts as programs.
 func (r *reader) modulesWords(argv []word) []word {
 	name := path.Base(argv[0].text)
 	switch {
-	case name == "uv" && len(argv) > 1 && argv[1].known && argv[1].text == "pip":
+	case len(argv) > 1 && argv[1].known && (name == "uv" && argv[1].text == "pip" || name == "corepack" && hasName(" npm npx pnpm pnpx yarn ", argv[1].text)):
 		return argv[1:]
 	case !strings.HasPrefix(name, "py") || len(argv) < 3 || isScript(argv[0].text) || argv[1].text != "-m" || !argv[2].known || strings.ContainsAny(argv[2].text, "./"):
 		return nil

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -95,9 +96,14 @@ var anyOpaque, anyInterpreter = program{kind: opaque}, program{kind: interprets}
 const systemFolders = " /bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /opt/homebrew/bin /opt/homebrew/sbin /opt/local/bin " +
 	"/snap/bin /run/current-system/sw/bin "
 
+// versionFolders are those of single programs and versions.
+var versionFolders = []string{"/Library/Frameworks/Python.framework/Versions/*/bin", "/opt/homebrew/opt/*/bin", "/usr/local/opt/*/bin", "/usr/lib/jvm/*/bin", "/usr/lib/postgresql/*/bin", "/usr/local/go/bin"}
+
 // isScript reports whether a program is named by a path that is not in one of the system's folders.
 func isScript(name string) bool {
-	return strings.Contains(name, "/") && !hasName(systemFolders, path.Dir(name))
+	folder := path.Dir(name)
+	isSystem := slices.ContainsFunc(versionFolders, func(pattern string) bool { ok, _ := path.Match(pattern, folder); return ok })
+	return strings.Contains(name, "/") && !hasName(systemFolders, folder) && !isSystem
 }
 
 // plainName returns the name of a program in lower case, without the ending that only Windows
