@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -95,9 +96,11 @@ func (r *Recorder) decideByRules(
 	h *handlerCall, c call.Call, e *starhost.Event, info *starhost.CallInfo, rules *guard.Set,
 ) (d starhost.Decision, err error) {
 	var failed error // of an effect
+	line := c        // which an error about too many steps names
+	line.Name = fmt.Sprintf("a command line of %d bytes", len(info.Command))
 	question := &guard.Call{
 		Agent: info.Agent, Command: info.Command, CWD: info.CWD, URL: info.URL, Kinds: info.Kinds, Paths: info.Paths,
-		Pay: func(steps int) error { return c.Pay(steps, 0) },
+		Pay: func(steps int) error { return line.Pay(steps, 0) },
 		Now: func() time.Time {
 			now, err := r.world.Now(h, h.turn)
 			failed = cmp.Or(failed, err)
@@ -124,7 +127,7 @@ func (r *Recorder) decideByRules(
 				return string(text), err == nil && failed == nil
 			}
 		}
-		if question.Script, err = modules.ParseShell(c, info.Command, o); err != nil {
+		if question.Script, err = modules.ParseShell(line, info.Command, o); err != nil {
 			return d, err
 		}
 	}
