@@ -82,11 +82,15 @@ func parseFlagValue(text string) (any, error) {
 		wrong = errors.New("there is text behind the value")
 	}
 	if wrong == nil {
-		plain, err := plainValue(jsontext.GoNumbers(value))
+		plain, err := plainValue(value)
 		if err == nil {
 			return plain, nil
 		}
-		wrong = fmt.Errorf("got null, want %w", err)
+		got := "null"
+		if number, ok := errors.AsType[endlessNumber](err); ok {
+			got = string(number)
+		}
+		wrong = fmt.Errorf("got %s, want %w", errtext.Cut(got), err)
 	}
 	var table struct{ V any }
 	_, err := toml.Decode("V = "+text, &table)

@@ -1,11 +1,14 @@
 package loader
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // plainValue converts a TOML value to the Go types of [Value].
@@ -16,6 +19,12 @@ func plainValue(v any) (any, error) {
 			return nil, errors.New("a finite number")
 		}
 		return v, nil
+	case json.Number:
+		n := jsontext.GoNumbers(v)
+		if f, ok := n.(float64); ok && math.IsInf(f, 0) {
+			return nil, endlessNumber(v)
+		}
+		return n, nil
 	case string, bool, int64:
 		return v, nil
 	case []any:
@@ -35,6 +44,11 @@ func plainValue(v any) (any, error) {
 	}
 	return nil, errors.New("a string, number, boolean, list or table (write dates as strings)")
 }
+
+// An endlessNumber is a number of JSON that is greater than all of Go.
+type endlessNumber string
+
+func (endlessNumber) Error() string { return "a finite number" }
 
 func plainList[T any](items []T) (any, error) {
 	out := make([]any, len(items))
