@@ -4,9 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/starhost/starhost/editor/lint"
 	"github.com/starhost/starhost/report"
 )
 
@@ -21,20 +18,5 @@ func TestShipped(t *testing.T) {
 		if code := run(t.Context(), args, nil, &stderr, &stderr); code != report.ExitOK {
 			t.Errorf("starhost %s: exit code %d\n%s", strings.Join(args, " "), code, stderr.String())
 		}
-	}
-}
-
-// TestLintCodes checks that each warning has its own code.
-func TestLintCodes(t *testing.T) {
-	var got []string
-	for _, warning := range lint.Warnings() {
-		got = append(got, lint.Code(warning))
-	}
-	var want []string
-	for _, c := range lint.Codes {
-		want = append(want, c.Code)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("codes of the warnings, sorted (-table +used):\n%s", diff)
 	}
 }

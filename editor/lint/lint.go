@@ -51,15 +51,6 @@ var checks = []struct {
 	{"unused-variable", unusedVariables},
 }
 
-// Warnings returns the names of all warnings, sorted.
-func Warnings() []string {
-	names := make([]string, len(checks))
-	for i, c := range checks {
-		names[i] = c.warning
-	}
-	return names
-}
-
 // File returns the warnings about a file, sorted by place. The file must be valid for
 // Starlark's own parser.
 func File(f *build.File) []Finding {

@@ -147,6 +147,21 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestLintCodes checks that each warning has its own code.
+func TestLintCodes(t *testing.T) {
+	var got []string
+	for _, warning := range lint.Warnings() {
+		got = append(got, lint.Code(warning))
+	}
+	var want []string
+	for _, c := range lint.Codes {
+		want = append(want, c.Code)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("codes of the warnings, sorted (-table +used):\n%s", diff)
+	}
+}
+
 // FuzzFile checks that any file that Starlark's parser accepts is linted without a panic, and
 // that each warning has a place in the file.
 func FuzzFile(f *testing.F) {
