@@ -313,7 +313,7 @@ func startsWith(words []*string, pattern []string) answer {
 func (c *command) matchWords(words [][]string) answer {
 	found, possible := 0, 0
 	for i, w := range c.Argv[1:] {
-		if len(words) > 0 && w == nil && c.isData(i+1) {
+		if possible < len(words) && w == nil && c.isData(i+1, words[possible]) {
 			continue
 		}
 		if found < len(words) && w != nil && matchesOne(words[found], *w) {
@@ -338,11 +338,24 @@ func mayMatch(glob string, others []string) bool {
 	return glob == "" || glob[0] == '$' || slices.ContainsFunc(others, func(of string) bool { return globsMeet(of, glob) })
 }
 
-// isData reports whether a word that is decided at run time is the value of a header, as curl -H "Authorization: $T".
-func (c *command) isData(i int) bool {
+// isData reports whether a word that is decided at run time is the value of a header, as curl -H "Authorization: $T", or
+// an address that the patterns would not match with any name in it, as curl -s "http://localhost/$ID": behind no flag that
+// may send it.
+func (c *command) isData(i int, patterns []string) bool {
 	before := c.Argv[i-1]
-	return before != nil && isOneOf(*before, []string{"-H", "--header", "-u", "--user", "-A", "--user-agent"}) && does(c.Name, "calls") && c.IsWord(i)
+	if before == nil || !does(c.Name, "calls") || !c.IsWord(i) {
+		return false
+	}
+	glob := strings.TrimPrefix(c.Glob(i), "$")
+	return isOneOf(*before, headers) || (strings.HasPrefix(glob, "http://") || strings.HasPrefix(glob, "https://")) &&
+		(!strings.HasPrefix(*before, "-") || isOneOf(*before, quiet)) && !matchesOne(patterns, strings.ReplaceAll(glob, "*", "x"))
 }
+
+// quiet are flags of curl without a value.
+var quiet = []string{"-s", "-sS", "-sf", "-sL", "-L", "-f", "-k", "-i", "-I", "-v", "-fsS", "-fsSL", "--silent"}
+
+// headers are the flags whose values are headers.
+var headers = []string{"-H", "--header", "-u", "--user", "-A", "--user-agent"}
 
 // hasFlag says whether a command has one of the flags.
 func hasFlag(c *shell.Command, names []string) answer {

@@ -396,7 +396,7 @@ const unsafeFlags = " -c -C -f -p -D -exec -toolexec -vettool -overlay -ldflags 
 	"--justfile --taskfile --noxfile --rakefile --userconfig --globalconfig --rulesdir --node-options --nodedir --node-gyp --build-file --rootdir --rcfile --confcutdir --override-ini "
 
 // unsafeEnds end long flags that give a runner a program, a text to run, or a module to load, as --init-hook.
-const unsafeEnds = " exec eval command cmd shell script loader preload require import plugin plugins hook chooser launcher renderer onsuccess "
+const unsafeEnds = " exec eval command cmd shell script loader preload require import plugin plugins hook chooser launcher renderer onsuccess terminal "
 
 // runsOthers are subcommands of runners that run the program behind them, in the environment of the project.
 const runsOthers = " uv_run poetry_run pdm_run pipenv_run hatch_run bundle_exec pnpm_exec yarn_exec "
@@ -637,7 +637,7 @@ func (r *reader) skipFlag(words []word, program, own, plain string) (used int, o
 
 // isForeignCode reports whether a name is that of a file with code outside of the folder.
 func isForeignCode(r *reader, name string) bool {
-	const ends = " .py .js .cjs .mjs .jsx .ts .cts .mts .tsx .go .rs .rb .php .pl .lua .sh .cmake .gradle .mk .toml .ini .cfg "
+	const ends = " .py .js .cjs .mjs .jsx .ts .cts .mts .tsx .go .rs .rb .php .pl .lua .sh .bats .cmake .gradle .mk .toml .ini .cfg "
 	return path.IsAbs(name) && hasName(ends, path.Ext(name)) && r.ownFile(name) == ""
 }
 
