@@ -23,7 +23,18 @@ const (
 	yes
 )
 
-func (a answer) String() string { return [...]string{"no", "maybe", "yes"}[a] }
+// answers are the words of package shell for them.
+var answers = []string{"no", "maybe", "yes"}
+
+func (a answer) String() string { return answers[a] }
+
+// is returns the answer about something that is certain.
+func is(ok bool) answer {
+	if ok {
+		return yes
+	}
+	return no
+}
 
 // The values of keys that have few.
 var (
@@ -216,28 +227,16 @@ func (r *Rule) command(l *line, c *command) (all answer) {
 		},
 		func() answer { return yes - hasFlag(c.Command, r.Unless) },
 		func() answer { return c.anyArg(r.Args) },
-		func() answer {
-			if len(r.Only) == 0 {
-				return yes
-			}
-			return c.allArgs(r.Only)
-		},
+		func() answer { return max(is(len(r.Only) == 0), c.allArgs(r.Only)) },
 		func() answer { return yes - c.allArgs(r.Spares) },
 		func() answer { return r.mentions(l, c) },
 		func() answer { return r.texts(l, c) },
-		func() answer { return r.input(l, c) },
 		func() answer {
-			if len(r.Source) == 0 || matchesExpression(r.source, c.Text) {
-				return yes
-			}
-			return no
+			from := input(l, c)
+			return is(len(r.Input) == 0 || slices.ContainsFunc(r.Input, func(s string) bool { return from[s] }))
 		},
-		func() answer {
-			if len(r.With) == 0 || l.lists(r.With) {
-				return yes
-			}
-			return no
-		},
+		func() answer { return is(len(r.Source) == 0 || matchesExpression(r.source, c.Text)) },
+		func() answer { return is(len(r.With) == 0 || l.lists(r.With)) },
 	} {
 		if all = min(all, check()); all == no {
 			return no
@@ -419,11 +418,14 @@ func (r *Rule) mentions(l *line, c *command) answer {
 		return yes
 	}
 	any := no
+	has := func(text string) answer {
+		return is(slices.ContainsFunc(r.Mentions, func(m string) bool { return mentions(text, m) }))
+	}
 	look := func(w *string) {
 		if w == nil {
 			any = max(any, maybe)
-		} else if slices.ContainsFunc(r.Mentions, func(m string) bool { return mentions(*w, m) }) {
-			any = yes
+		} else {
+			any = max(any, has(*w))
 		}
 	}
 	for i, w := range slices.Concat(c.Argv[1:], c.Reads, c.Writes) {
@@ -436,12 +438,7 @@ func (r *Rule) mentions(l *line, c *command) answer {
 		look(e.Value)
 	}
 	if c.Name == nil || !isOneOf(*c.Name, r.Programs) { // a wrapper, whose words are not there, such as a host
-		any = max(any, once(l.mentioned, r, func() answer {
-			if slices.ContainsFunc(r.Mentions, func(m string) bool { return mentions(l.call.Command, m) }) {
-				return yes
-			}
-			return no
-		}))
+		any = max(any, l.once(r, "mentions", func() answer { return has(l.call.Command) }))
 	}
 	return any
 }
@@ -471,7 +468,7 @@ func (r *Rule) texts(l *line, c *command) answer {
 	}
 	any := no
 	if fed := input(l, c); fed["pipe"] || fed["text"] {
-		any = once(l.fed, r, func() answer { return r.statements(l.call.Command) })
+		any = l.once(r, "text", func() answer { return r.statements(l.call.Command) })
 	}
 	for i, w := range c.Argv[1:] {
 		glob := strings.TrimPrefix(c.Glob(i+1), "$")
@@ -486,12 +483,9 @@ func (r *Rule) texts(l *line, c *command) answer {
 
 // statements says whether an expression of the rule matches a statement of a text.
 func (r *Rule) statements(text string) answer {
-	for statement := range strings.SplitSeq(text, ";") {
-		if matchesExpression(r.text, statement) && !matchesExpression(r.notText, statement) {
-			return yes
-		}
-	}
-	return no
+	return is(slices.ContainsFunc(strings.Split(text, ";"), func(statement string) bool {
+		return matchesExpression(r.text, statement) && !matchesExpression(r.notText, statement)
+	}))
 }
 
 // matchesExpression reports whether one of the expressions matches a part of a text.
@@ -505,18 +499,6 @@ func input(l *line, c *command) map[string]bool {
 	at := min(c.Offset, len(line))
 	isFirst := strings.HasPrefix(line[at:], c.Text) && !strings.Contains(line[:at], "|") // of a pipe
 	return map[string]bool{"pipe": c.Via == "pipe" && !isFirst, "file": len(c.Reads) > 0, "text": strings.Contains(l.call.Command, "<<")}
-}
-
-// input compares the source of standard input with the rule's.
-func (r *Rule) input(l *line, c *command) answer {
-	if len(r.Input) == 0 {
-		return yes
-	}
-	from := input(l, c)
-	if slices.ContainsFunc(r.Input, func(s string) bool { return from[s] }) {
-		return yes
-	}
-	return no
 }
 
 // matchesOne reports whether one of the globs matches a text.

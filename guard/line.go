@@ -11,21 +11,19 @@ import (
 
 // A line is a call with what several rules ask about it.
 type line struct {
-	call      *Call
-	commands  []*command            // each once, in their order
-	named     map[string][]*command // by program
-	wrapped   map[string][]*command // by each program in front
-	nameless  []*command            // those whose program is decided at run time
-	hidden    map[string]bool       // programs that may run in a way that the commands do not show
-	wild      bool                  // any program may run
-	shown     bool                  // the question is about the commands that the line shows
-	runs      map[string]answer     // by program, if the line is long
-	words     int                   // bytes of the words that a glob is compared with, at most
-	others    int                   // those that stand in no command
-	mentioned map[*Rule]answer      // whether the whole line has one of the words of a rule
-	fed       map[*Rule]answer      // whether the whole line has a text of a rule
-	values    *places               // those that variables may have
-	listed    map[*Rule]answer      // whether the whole line lists paths of a rule
+	call     *Call
+	commands []*command            // each once, in their order
+	named    map[string][]*command // by program
+	wrapped  map[string][]*command // by each program in front
+	nameless []*command            // those whose program is decided at run time
+	hidden   map[string]bool       // programs that may run in a way that the commands do not show
+	wild     bool                  // any program may run
+	shown    bool                  // the question is about the commands that the line shows
+	runs     map[string]answer     // by program, if the line is long
+	words    int                   // bytes of the words that a glob is compared with, at most
+	others   int                   // those that stand in no command
+	values   *places               // those that variables may have
+	asked    map[ruleKey]answer    // about the whole line
 }
 
 // A command is one of the commands of a line, of which the line may have more that are equal.
@@ -38,20 +36,25 @@ type command struct {
 	open   []string // what is known about those that are decided at run time
 	// distinct are the words behind the program that may be files, each once.
 	distinct []*string
-	places   map[**string]*places // see placesOf
-	globs    map[*string]*places
-	allowed  bool // a rule of the user's allows it
+	places   map[any]*places // see placesOf
+	allowed  bool            // a rule of the user's allows it
 
 	subKnown, subRead bool
 	sub               []*string // see subWords
 }
 
-// once returns an answer about a line and a rule, which it asks for once.
-func once(answers map[*Rule]answer, r *Rule, ask func() answer) answer {
-	a, ok := answers[r]
+// A ruleKey is a key of a rule.
+type ruleKey struct {
+	rule *Rule
+	key  string
+}
+
+// once returns the answer about the whole line for a key of a rule, which it asks for once.
+func (l *line) once(r *Rule, key string, ask func() answer) answer {
+	a, ok := l.asked[ruleKey{r, key}]
 	if !ok {
 		a = ask()
-		answers[r] = a
+		l.asked[ruleKey{r, key}] = a
 	}
 	return a
 }
@@ -60,7 +63,7 @@ func once(answers map[*Rule]answer, r *Rule, ask func() answer) answer {
 func newLine(call *Call) *line {
 	l := &line{
 		call: call, runs: map[string]answer{}, others: len(call.URL), named: map[string][]*command{}, wrapped: map[string][]*command{},
-		hidden: map[string]bool{}, mentioned: map[*Rule]answer{}, fed: map[*Rule]answer{}, listed: map[*Rule]answer{},
+		hidden: map[string]bool{}, asked: map[ruleKey]answer{},
 	}
 	for _, path := range call.Paths {
 		l.others += len(path) + 8
@@ -130,15 +133,16 @@ func distinct(words []*string) (list []*string) {
 	return list
 }
 
-// placesOf returns the places of a list of the command's words.
-func (c *command) placesOf(words []*string) *places {
-	p, ok := c.places[&words[0]]
+// placesOf returns the places of some words of the command, of which first is the first one. open says that a shell
+// expands their globs.
+func (c *command) placesOf(first any, open bool, words func() []*string) *places {
+	p, ok := c.places[first]
 	if !ok {
 		if c.places == nil {
-			c.places = map[**string]*places{}
+			c.places = map[any]*places{}
 		}
-		p = newPlaces(words, c.folder(), false)
-		c.places[&words[0]] = p
+		p = newPlaces(words(), c.folder(), open)
+		c.places[first] = p
 	}
 	return p
 }
@@ -221,22 +225,11 @@ func (l *line) run(program string) answer {
 	}
 	a, ok := l.runs[program]
 	if !ok {
-		if a = toAnswer(l.call.Script.Runs(program)); l.askSteps() > 0 {
+		if a = answer(slices.Index(answers, l.call.Script.Runs(program))); l.askSteps() > 0 {
 			l.runs[program] = a
 		}
 	}
 	return a
-}
-
-// toAnswer converts an answer of package shell.
-func toAnswer(text string) answer {
-	switch text {
-	case "yes":
-		return yes
-	case "maybe":
-		return maybe
-	}
-	return no
 }
 
 // mayRun reports whether one of the programs may run.

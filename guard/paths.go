@@ -378,7 +378,7 @@ func (r *Rule) commandPaths(l *line, c *command, onlyWrites bool) answer {
 	any, at := no, c.folder()
 	look := func(list []*string, most answer) {
 		if any != yes && len(list) > 0 {
-			any = max(any, min(most, r.anyPlace(c.placesOf(list), at)))
+			any = max(any, min(most, r.anyPlace(c.placesOf(&list[0], false, func() []*string { return list }), at)))
 		}
 	}
 	look(c.Writes, yes)
@@ -394,14 +394,14 @@ func (r *Rule) commandPaths(l *line, c *command, onlyWrites bool) answer {
 		look(words, most)
 		any = max(any, r.unknownWords(c, open))
 		if any == no && slices.ContainsFunc(c.open, isVariable) {
-			any = once(l.listed, r, func() answer { return r.listedPaths(l) })
+			any = l.once(r, "paths", func() answer { return r.listedPaths(l) })
 		}
 	}
 	if any != yes {
 		any = max(any, r.unknownWords(c, c.Globs))
 	}
 	if any == no && !onlyWrites && slices.ContainsFunc(c.Globs, isVariable) {
-		any = once(l.listed, r, func() answer { return r.listedPaths(l) })
+		any = l.once(r, "paths", func() answer { return r.listedPaths(l) })
 	}
 	return any
 }
@@ -436,7 +436,7 @@ func (r *Rule) listedPaths(l *line) answer {
 		switch {
 		case !does(c.Name, "lists"):
 		case len(c.distinct) > 0:
-			any = max(any, r.anyPlace(c.placesOf(c.distinct), c.folder()), r.unknownWords(c, c.open))
+			any = max(any, r.anyPlace(c.placesOf(&c.distinct[0], false, func() []*string { return c.distinct }), c.folder()), r.unknownWords(c, c.open))
 		case c.folder().known:
 			here := newPathText(c.folder().path)
 			any = max(any, anyPath(r.paths, here))
@@ -522,9 +522,7 @@ func (r *Rule) unknownWords(c *command, words []string) answer {
 	case r.Pack == "" && slices.ContainsFunc(words, isVariable): // packs do not ask about each
 		return maybe
 	}
-	p, ok := c.globs[&words[0]]
-	if !ok {
-		var list []*string
+	p := c.placesOf(&words[0], true, func() (list []*string) {
 		for i := range words {
 			if !isVariable(words[i]) {
 				list = append(list, &words[i])
@@ -533,11 +531,8 @@ func (r *Rule) unknownWords(c *command, words []string) answer {
 				list = append(list, &end, &whole)
 			}
 		}
-		if p = newPlaces(list, c.folder(), true); c.globs == nil {
-			c.globs = map[*string]*places{}
-		}
-		c.globs[&words[0]] = p
-	}
+		return list
+	})
 	return r.anyPlace(p, c.folder())
 }
 
@@ -714,8 +709,5 @@ func (r *Rule) host(host string) answer {
 	if strings.Contains(host, "$") || pattern(escape).MatchString(host) { // %65xample.com: programs decode it
 		return maybe
 	}
-	if matchesOne(r.Hosts, host) {
-		return yes
-	}
-	return no
+	return is(matchesOne(r.Hosts, host))
 }
