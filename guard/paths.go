@@ -458,7 +458,8 @@ func isVariable(glob string) bool { return glob == "" || glob[0] == '$' }
 
 // opens reports whether the words of a command may be files that it opens, or that it writes.
 func (r *Rule) opens(c *command, onlyWrites bool) bool {
-	if sub, known := c.subWords(); known && len(sub) > 0 && *c.Name == "git" && sub[0] != nil && (isOneOf(*sub[0], namesOnly) || onlyWrites && *sub[0] == "add" || *sub[0] == "log" && hasFlag(c.Command, patches) == no) {
+	if sub, known := c.subWords(); known && len(sub) > 0 && *c.Name == "git" && sub[0] != nil && hasFlag(c.Command, []string{"output"}) == no &&
+		(isOneOf(*sub[0], namesOnly) || onlyWrites && isOneOf(*sub[0], unchanging) || *sub[0] == "log" && hasFlag(c.Command, patches) == no) {
 		return false
 	}
 	if does(c.Name, "searches") && !onlyWrites {
@@ -471,6 +472,9 @@ func (r *Rule) opens(c *command, onlyWrites bool) bool {
 
 // patches are flags of git log with which it shows what is in the files.
 var patches = []string{"p", "u", "patch", "patch-with-stat", "patch-with-raw", "U", "unified", "c", "cc", "dd", "m", "L", "W", "function-context", "diff-merges", "remerge-diff", "color-words", "word-diff", "word-diff-regex", "binary", "full-index"}
+
+// unchanging are subcommands of git that change no file of the folder.
+var unchanging = []string{"add", "blame", "cat-file", "commit", "diff", "grep", "log", "show"}
 
 // namesOnly are subcommands of git that show names, and no file.
 var namesOnly = []string{"branch", "check-ignore", "describe", "for-each-ref", "ls-files", "merge-base", "rev-parse", "status", "tag"}

@@ -29,6 +29,22 @@ func TestStarter(t *testing.T) {
 		"kill -9 $(lsof -ti:3000)": false, `kill -9 "$PID"`: false, "kill -9 123": false, "kill -9 -1": true, "X=-1; kill -9 $X": true, "kill -KILL -1": true,
 		"kill -s TERM -- -1": true, "echo -1 | xargs kill -9": true, "kill -9 $(echo -1)": true, "kill -15 -1": true,
 
+		// The form in which a program prints, and a module of the same name.
+		`kubectl get pods -o json | python3 -c "import json,sys; print(json.load(sys.stdin))"`: false, `aws sts get-caller-identity --output json | python3 -c "import json; print(1)"`: false,
+		`curl -s -H "Accept: application/json" localhost:1 | python3 -c "import json,sys; print(json.load(sys.stdin))"`: false, `grep -rn json src | python3 -c "import json; print(1)"`: false,
+		`mkdir json; python3 -c "import json; print(1)"`: true, `cp -r /tmp/x/json .; python3 -c "import json; print(1)"`: true, `kubectl cp pod:/x json; python3 -c "import json; print(1)"`: true,
+		`docker build -o json . && python3 -c "import json; print(1)"`: true, `cat x > json/__init__.py; python3 -c "import json; print(1)"`: true, `curl -s http://a -o json/__init__.py; python3 -c "import json; print(1)"`: true,
+		`gen -o json; python3 -c "import json; print(1)"`: true, `git clone https://a/x json; python3 -c "import json; print(1)"`: true, `curl -sO http://a/json.py; python3 -c "import json; print(1)"`: true,
+
+		// Programs of images, folders of the system, and packages.
+		"for q in 50 40; do gif2webp -q $q a.gif -o /tmp/a-$q.webp; done": false, `gifsicle a.gif "${keep[@]}" -o b.gif`: false, "cwebp a.png -o package.json; npm test": true, `gifsicle a.gif -o "$x"; npm test`: true,
+		"export PATH=/usr/local/cuda-12.8/bin:$PATH; ls": false, `PATH="/opt/homebrew/opt/node@20/bin:$PATH" node -v`: false, "PATH=/opt/../tmp/bin:$PATH ls": true, "PATH=/opt/$x/bin:$PATH ls": true, "PATH=/opt/*/bin:$PATH ls": true,
+		"PATH=/usr/local/x:$PATH ls": true, "cp a /opt/x/bin/ls; PATH=/opt/x/bin:$PATH ls": true, "npx expo install expo@latest": false,
+
+		// Settings of agents that git only shows.
+		"git diff -- .claude/settings.json": false, "git log -p .claude/settings.json": false, "git show HEAD:.claude/settings.json": false, "git diff --output=.claude/settings.json a b": true, "git log --outp=.claude/settings.json": true,
+		"git show HEAD:x > .claude/settings.json": true, "git checkout HEAD~1 -- .claude/settings.json": true, "git mv a .claude/settings.json": true, "git archive -o .claude/settings.json HEAD": true,
+
 		// The reflog.
 		"git reflog -n 12": false, "git reflog show -n 3 main": false, "git reflog expire --all": true, "git reflog -n 12 expire --all": true, "git reflog delete HEAD@{1}": true, `git reflog "$x" --all`: true,
 	} {

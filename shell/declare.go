@@ -74,7 +74,8 @@ func isToolPath(source string) bool {
 	list, ok := strings.CutPrefix(source, "PATH=")
 	list = strings.Trim(list, `"`)
 	for folder := range strings.SplitSeq(list, ":") {
-		ok = ok && folder != "" && strings.Contains(toolFolders+systemFolders, " "+folder+" ")
+		isSystem := hasStart(folder, "/usr/", "/opt/") && strings.HasSuffix(folder, "/bin") && isPlain(folder) && !strings.Contains(folder, "..")
+		ok = ok && folder != "" && (isSystem || strings.Contains(toolFolders+systemFolders, " "+folder+" "))
 	}
 	return ok
 }

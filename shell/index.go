@@ -60,11 +60,6 @@ func (x *index) has(q question) bool {
 	return strings.Contains(x.texts, q.name) || strings.Contains(x.texts, q.plain)
 }
 
-// isOpen reports whether a program that does not occur may be a word that is decided at run time.
-func (x *index) isOpen(program string) bool {
-	return x.open || slices.ContainsFunc(x.patterns, func(w word) bool { return w.mayBe(program) })
-}
-
 // appendKey appends all that an answer reads of a call.
 func (c *invocation) appendKey(key []byte) []byte {
 	for _, words := range [][]word{c.argv, c.spoken} {

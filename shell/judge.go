@@ -154,7 +154,7 @@ func (p *program) behindSub(argv []word) (spoken []word) {
 
 // judgeFlags judges a program that runs another one behind some of its flags or subcommands only.
 func judgeFlags(r *reader, name string, row *program, args []word) {
-	commands := hasSubcommands(row.long)
+	commands := slices.ContainsFunc(strings.Fields(row.long), func(s string) bool { return s[0] != '-' })
 	operand := false // one stands in front
 	for _, w := range args {
 		flag, _, _ := strings.Cut(w.text, "=")
@@ -231,11 +231,6 @@ func curlWrites(argv []word) (files []word, ok bool) {
 func (w word) hasLetter(letters string) bool {
 	cluster := strings.TrimPrefix(w.text, "-")
 	return len(w.text)-len(cluster) == 1 && len(cluster) > 1 && cluster[0] != '-' && strings.ContainsAny(cluster, letters)
-}
-
-// hasSubcommands reports whether a list has words that are no flags.
-func hasSubcommands(list string) bool {
-	return slices.ContainsFunc(strings.Fields(list), func(s string) bool { return s[0] != '-' })
 }
 
 // isOperand reports whether a word is certainly no flag.
@@ -602,11 +597,6 @@ var shellOptions = []string{
 	"-s", "-u", "-q", "nullglob", "globstar", "dotglob", "failglob", "nocaseglob", "inherit_errexit", "lastpipe",
 }
 
-// isOptionFlag reports whether the word behind a flag of set is the name of an option, as in -euo.
-func isOptionFlag(text string) bool {
-	return text != "" && contains("-+", text[0]) && strings.HasSuffix(text, "o")
-}
-
 // judgeSet judges set and shopt: some options change how the shell reads what follows.
 func judgeSet(r *reader, name string, args []word) {
 	if name == "shopt" {
@@ -623,7 +613,7 @@ func judgeSet(r *reader, name string, args []word) {
 			return
 		case !w.known:
 			r.setWild()
-		case i > 0 && isOptionFlag(args[i-1].text):
+		case i > 0 && hasStart(args[i-1].text, "-", "+") && strings.HasSuffix(args[i-1].text, "o"): // as -euo
 			if !isOneOf(w.text, harmlessOptions) {
 				r.setWild()
 			}

@@ -55,7 +55,7 @@ var optionTable = []options{
 	{"git fetch,git pull", " -j: -o: -s: -X: --depth: --deepen: --shallow-since: --shallow-exclude: --refmap: --server-option: --upload-pack: --negotiation-tip: " +
 		"--jobs: --filter: --strategy: --strategy-option: --force --prune --all --tags ", "", getopt},
 	{"git clone", " -o: -b: -u: -c= -j: --origin: --branch: --upload-pack: --config= --depth: --reference: --template: --jobs: --filter: --separate-git-dir: ", "", getopt},
-	{"git log,git show,git diff,git reflog,git reflog show", " -n: -L: -S: -G: -O: -l: --max-count: --skip: --since: --after: --until: --before: --author: --committer: --grep: --format: --date: ", "", getopt},
+	{"git log,git show,git diff,git reflog,git reflog show", " -n: -L: -S: -G: -O: -l: --max-count: --skip: --since: --after: --until: --before: --author: --committer: --grep: --format: --date: --output: ", "", getopt},
 	{"git grep", " -e: -f: -A: -B: -C: -m: -O --max-count: --threads: ", "", getopt},
 	{"git worktree add", " -b: -B: --reason: --force ", "", getopt},
 	{"git update-ref", " -m: ", "", getopt},

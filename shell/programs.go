@@ -57,7 +57,7 @@ var programs = []program{
 	{names: "set shopt", kind: sets},
 
 	// Programs that make files, which the text may run.
-	{names: "cp curl dd ln mv tee", kind: writes},
+	{names: "cp curl dd ln mv tee cwebp dwebp gif2webp gifsicle img2webp jpegoptim jpegtran optipng oxipng pngcrush webpinfo webpmux", kind: writes},
 	{names: "install", kind: writes, long: " --strip-program "},
 	{names: "wget", kind: writes, values: "e", long: " --use-askpass -e --execute --config "},
 

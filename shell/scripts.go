@@ -374,21 +374,30 @@ func (r *reader) noteBuilt(name string, j *job) {
 func (r *reader) mayShadow() bool {
 	for _, module := range r.imports {
 		file := module + ".py"
-		if r.writtenAt < math.MaxInt || r.wrote(file) || r.wrote(module) {
+		if r.writtenAt < math.MaxInt || r.wrote(file) || r.wrote(module) || r.wrote("__init__.py") {
 			return true
 		}
 		for _, c := range r.script.calls {
 			if Uses(c.name, "unpacks") {
 				return true
 			}
-			if slices.ContainsFunc(c.argv[1:], func(w word) bool {
-				return w.known && (strings.Contains(w.text, file) || path.Base(w.text) == module && !strings.HasPrefix(c.name, "py"))
-			}) {
-				return true
+			if _, lists := curlWrites(c.argv); lists && c.name == "curl" || Uses(c.name, "reads", "opens none") {
+				continue // r.written has the files
+			}
+			for i, w := range c.argv[1:] {
+				if w.known && (strings.Contains(w.text, file) || path.Base(w.text) == module && !strings.HasPrefix(c.name, "py") && !isFormat(c.name, c.argv[i])) {
+					return true
+				}
 			}
 		}
 	}
 	return false
+}
+
+// isFormat reports whether the word behind a flag is the form in which a program prints, as json in kubectl -o json.
+func isFormat(program string, flag word) bool {
+	return isOneOf(flag.text, []string{"--format", "--output-format", "--message-format"}) ||
+		hasName(" aws az doctl helm kubectl oc ", program) && isOneOf(flag.text, []string{"-o", "--output"})
 }
 
 // unsafeFlags are flags with which a trusted runner runs what its project does not decide.
@@ -403,7 +412,7 @@ const runsOthers = " uv_run poetry_run pdm_run pipenv_run hatch_run bundle_exec 
 
 // installs are subcommands of managers whose words are packages, and not programs.
 const installs = " pip_install pip3_install uv_add poetry_add pdm_add npm_install npm_i npm_ci pnpm_add pnpm_install pnpm_i yarn_add bun_add bun_install gem_install cargo_add cargo_install " +
-	"opam_install composer_require corepack_enable "
+	"opam_install composer_require corepack_enable expo_install "
 
 // downloads are subcommands of a manager of packages that run a package which the project may not have.
 const downloads = " dlx x exec create init "

@@ -300,7 +300,7 @@ func (s *Script) Runs(program string, words ...[]string) string {
 		answer = "maybe"
 	}
 	if x := s.index; x != nil && !x.has(q) {
-		if x.isOpen(program) {
+		if x.open || slices.ContainsFunc(x.patterns, func(w word) bool { return w.mayBe(program) }) {
 			return "maybe"
 		}
 		return answer

@@ -301,7 +301,7 @@ func isRunnerSetting(r *reader, name string, value word) bool {
 
 // isPoison reports whether a variable changes which programs run.
 func isPoison(name string) bool {
-	return hasStart(name, "LD_", "DYLD_", "BASH_FUNC_", "GIT_") || isOneOf(name, poison) || isHookList(name) ||
+	return hasStart(name, "LD_", "DYLD_", "BASH_FUNC_", "GIT_") || isOneOf(name, poison) || strings.HasSuffix(name, "_functions") || // which zsh calls
 		strings.HasSuffix(name, "PAGER") || strings.HasSuffix(name, "_EDITOR") || strings.HasPrefix(name, "CARGO_TARGET_")
 }
 
@@ -350,9 +350,6 @@ func (r *reader) trustsPython() bool {
 	trusted, _, _ := r.trustsAs(knownWords([]string{"python3", "x.py"}))
 	return trusted
 }
-
-// isHookList reports whether zsh calls the functions that a list names.
-func isHookList(name string) bool { return strings.HasSuffix(name, "_functions") }
 
 // counters are variables whose values shells calculate.
 const counters = " RANDOM SRANDOM SECONDS OPTIND HISTCMD LINENO EPOCHSECONDS BASHPID COLUMNS LINES SHLVL FUNCNEST HISTSIZE TMOUT "
