@@ -3,7 +3,6 @@ package shell
 import (
 	"encoding/binary"
 	"path"
-	"slices"
 	"strings"
 )
 
