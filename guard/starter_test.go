@@ -45,6 +45,10 @@ func TestStarter(t *testing.T) {
 		"git diff -- .claude/settings.json": false, "git log -p .claude/settings.json": false, "git show HEAD:.claude/settings.json": false, "git diff --output=.claude/settings.json a b": true, "git log --outp=.claude/settings.json": true,
 		"git show HEAD:x > .claude/settings.json": true, "git checkout HEAD~1 -- .claude/settings.json": true, "git mv a .claude/settings.json": true, "git archive -o .claude/settings.json HEAD": true,
 
+		// Files that a line of JavaScript reads.
+		`node -p 'JSON.parse(require("fs").readFileSync("a.json", "utf8")).b'`: false, `node -e 'console.log(require("fs").readFileSync(".env", "utf8"))'`: true,
+		`node -e 'const f = require("fs"); console.log(f.readFileSync("/home/x/.ssh/id_rsa"))'`: true, `tsx -p 'require("fs").readFileSync(".env", "utf8")'`: true,
+
 		// The reflog.
 		"git reflog -n 12": false, "git reflog show -n 3 main": false, "git reflog expire --all": true, "git reflog -n 12 expire --all": true, "git reflog delete HEAD@{1}": true, `git reflog "$x" --all`: true,
 	} {

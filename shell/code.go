@@ -72,14 +72,15 @@ var pythonModules = sync.OnceValue(func() map[string]string {
 // nodeValues are what a line of JavaScript may read without a file, and nodeCalls what it may call.
 const (
 	nodeValues = " version versions platform arch "
-	nodeCalls  = " log info table keys values entries join slice stringify includes sort toString trim split "
+	nodeCalls  = " log info table parse keys values entries join slice stringify includes sort toString trim split "
 )
 
-// isHarmlessNode reports whether a line of JavaScript only prints what it reads in files of JSON, in what node says
-// about itself, and in literals: names stand for them, and nothing but nodeCalls is called.
-func isHarmlessNode(text string) (files []string, ok bool) {
+// isHarmlessNode reports whether a line of JavaScript only prints what it reads in files, in what node says about
+// itself, and in literals: names stand for them, and nothing but nodeCalls is called. required are the files that
+// node loads as JSON.
+func isHarmlessNode(text string) (required []string, files targets, ok bool) {
 	list, ok := codeTokens(text, false)
-	c, names := codeReader{list: list}, " true false null undefined "
+	c, names, modules := codeReader{list: list}, " true false null undefined ", " "
 	for i := 0; ok && i < len(list); i++ {
 		switch t, behind := list[i], c.at(i+1); {
 		case t.kind != 'a':
@@ -89,9 +90,19 @@ func isHarmlessNode(text string) (files []string, ok bool) {
 		case isOneOf(t.text, nodeWords):
 			names += behind.text + " "
 			ok = behind.kind == 'a' && c.at(i+2).kind == '='
+		case hasName(modules, t.text):
+			i, ok = c.readFileSync(i, &files)
 		case t.text == "require":
-			files = append(files, c.at(i+2).text)
-			ok = behind.kind == '(' && c.at(i+2).kind == '"' && c.at(i+3).kind == ')' && strings.HasSuffix(c.at(i+2).text, ".json") && strings.HasPrefix(c.at(i+2).text, "./")
+			ok = behind.kind == '(' && c.at(i+2).kind == '"' && c.at(i+3).kind == ')'
+			switch name := c.at(i + 2).text; {
+			case !isOneOf(name, []string{"fs", "node:fs"}):
+				required = append(required, name)
+				ok = ok && strings.HasSuffix(name, ".json") && strings.HasPrefix(name, "./")
+			case c.at(i-1).kind == '=' && c.at(i+4).kind != '.':
+				modules += c.at(i-2).text + " "
+			case ok:
+				i, ok = c.readFileSync(i+3, &files)
+			}
 		case t.text == "process":
 			ok = behind.kind == '.' && hasName(nodeValues, c.at(i+2).text)
 		case isOneOf(t.text, []string{"console", "Object", "JSON"}):
@@ -100,7 +111,18 @@ func isHarmlessNode(text string) (files []string, ok bool) {
 			ok = behind.kind != '(' && hasName(names, t.text)
 		}
 	}
-	return files, ok
+	return required, files, ok
+}
+
+// readFileSync judges .readFileSync("FILE") behind the token at i, or of 0, which is standard input. It notes the
+// file, and returns the index of the name.
+func (c *codeReader) readFileSync(i int, files *targets) (end int, ok bool) {
+	file := c.at(i + 4)
+	if file.kind == '"' {
+		files.Reads = append(files.Reads, &file.text)
+	}
+	return i + 2, c.at(i+1).kind == '.' && c.at(i+2).text == "readFileSync" && c.at(i+3).kind == '(' &&
+		(file.kind == '"' || file.text == "0") && contains("),", c.at(i+5).kind)
 }
 
 // nodeWords are the words in front of a new name.
@@ -614,25 +636,28 @@ func judgeCode(r *reader, name string, args []word) bool {
 	return true
 }
 
-// nodeFiles returns the files that node -e TEXT and node -p TEXT read, if the text is harmless.
-func nodeFiles(args []word) (files []string, ok bool) {
+// readNode returns the files that node -e TEXT and node -p TEXT load and read, if the text is harmless.
+func readNode(args []word) (required []string, files targets, ok bool) {
 	if len(args) != 2 || !args[0].known || !isOneOf(args[0].text, []string{"-e", "--eval", "-p", "--print", "-pe"}) || !args[1].known || len(args[1].text) > maxCode {
-		return nil, false
+		return nil, targets{}, false
 	}
 	return isHarmlessNode(args[1].text)
 }
 
 // judgeNode judges node -e TEXT and node -p TEXT. The files must be there: of a.json that is none, node runs a.json.js.
 func judgeNode(r *reader, args []word) bool {
-	files, ok := nodeFiles(args)
+	required, files, ok := readNode(args)
 	if !ok {
 		return false
 	}
 	trusted, _, _ := r.trustsAs(knownWords([]string{"node", "x.js"}))
-	if trusted && len(files) > 0 {
+	if trusted && len(required) > 0 {
 		r.usesTrusted, r.runsTrusted = true, true
 	}
-	for _, file := range files {
+	if n := len(r.script.Commands); n > 0 && !r.quiet {
+		r.script.Commands[n-1].addFiles(files)
+	}
+	for _, file := range required {
 		if _, _, found := r.readFile(file); ok && !found {
 			ok = trusted && r.ownPath(word{text: file, known: true}) != ""
 		}

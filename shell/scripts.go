@@ -496,7 +496,7 @@ func readsCode(r *reader, name string, args []word) bool {
 	if p, ok := findName(name); !ok || p.kind != interprets {
 		return false
 	}
-	if files, isNode := nodeFiles(args); isNode && len(files) == 0 && hasName(" ts-node tsx ", name) {
+	if required, files, isNode := readNode(args); isNode && len(required)+len(files.Reads) == 0 && hasName(" ts-node tsx ", name) {
 		return false
 	}
 	isFile := len(args) > 0 && args[0].known && !strings.HasPrefix(args[0].text, "-") // "-" is standard input
