@@ -429,7 +429,7 @@ func (r *Rule) listedPaths(l *line) answer {
 	}
 	at := folder{l.call.CWD, true}
 	if l.values == nil {
-		l.values = newPlaces(pointers(l.call.Script.Values), at, true)
+		l.values = newPlaces(l.call.Script.Values, at, true)
 	}
 	any := r.anyPlace(l.values, at)
 	for _, c := range l.commands {
@@ -443,14 +443,6 @@ func (r *Rule) listedPaths(l *line) answer {
 		}
 	}
 	return min(any, maybe)
-}
-
-// pointers returns pointers to texts.
-func pointers(texts []string) (list []*string) {
-	for i := range texts {
-		list = append(list, &texts[i])
-	}
-	return list
 }
 
 // isVariable reports whether what Glob says of a word decided at run time is that of a variable or a substitution.

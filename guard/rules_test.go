@@ -124,6 +124,8 @@ func TestDecide(t *testing.T) {
 		{"a folder of secrets in a variable without quotes", "packs = [\"secrets\"]\n", "d=~/.ssh; cat $d/id_rsa", "deny secrets/secret-files: secrets do not go into a model's context"},
 		{"a secret in a list of Python", "packs = [\"secrets\"]\n", "python3 -c 'for n in [\".env\"]: print(open(n).read())'", "ask it is decided at run time whether the command does what these rules name: secrets/secret-files"},
 		{"the start and the end of a path", "packs = [\"secrets\"]\n", "cat /proc/$$/environ", "deny secrets/secret-files: secrets do not go into a model's context"},
+		{"a secret that awk reads", "packs = [\"secrets\"]\n", "awk 'BEGIN { while ((getline l < \".env\") > 0) print l }'", "ask it is decided at run time whether the command does what these rules name: secrets/secret-files"},
+		{"a hook that awk writes", "packs = [\"files\"]\n", "awk '{ print > \".git/hooks/pre-commit\" }' a", "ask nobody can tell what this command runs (awk '{ print > \".git/hooks/pre-commit\" }' a: awk runs a text that may run commands)"},
 		{"names of secrets that nobody opens", "packs = [\"secrets\"]\n", "for x in .env .env.local; do test -f \"$x\" && echo \"$x\"; done", " "},
 		{"a list of other files", "packs = [\"secrets\"]\n", "for x in a b; do cat \"$x\"; done; echo x.md", " "},
 		{"all of a folder", "packs = [\"secrets\"]\n", "rg x src/routers/*; cp -r dist/* /b/x/", " "},

@@ -21,7 +21,7 @@ var (
 )
 
 // pathDenied are attributes of a path of pathlib that change files, or that lead to another path.
-const pathDenied = " unlink rmdir rename touch mkdir chmod lchmod symlink_to hardlink_to open joinpath parent parents with_name with_stem with_suffix with_segments iterdir glob rglob walk absolute resolve expanduser home cwd readlink copy copy_into move move_into "
+const pathDenied = " unlink rmdir rename touch mkdir chmod lchmod symlink_to link_to hardlink_to open joinpath parent parents with_name with_stem with_suffix with_segments iterdir glob rglob walk absolute resolve expanduser home cwd readlink copy copy_into move move_into "
 
 // With a module that is no part of Python, no attribute may be in libraryDenied, or begin as one of libraryWrites, but
 // for libraryTexts: these write, show a window, or run a text, a function or a method by its name. libraryPlots may load
@@ -40,7 +40,7 @@ const (
 )
 
 // libraryWrites are beginnings of attributes that write files.
-var libraryWrites = []string{"to_", "write", "save", "sink_", "export"}
+var libraryWrites = []string{"to_", "write", "save", "sink_", "export", "print_", "show_", "map_"}
 
 // pythonModules are the modules that a text may use, with the names of each between spaces; "*" are all. Those behind
 // "+" are no part of Python: only for who trusts Python, because an import runs their code. Few lines need the table,
@@ -173,6 +173,9 @@ func isHarmlessCode(text string, trusted bool) (c codeReader, ok bool) {
 	}
 	for i, t := range c.list {
 		c.strict = c.strict || t.kind == 'a' && t.text == "type"
+		if c.matches(i) {
+			return c, false
+		}
 		c.loads = c.loads || strings.Contains(t.text, "backend") || t.text == "usetex" || t.kind == '*' && c.at(i+1).kind == '*'
 	}
 	for i, t := range c.list {
@@ -266,6 +269,9 @@ func (c *codeReader) addImport(module, name, alias string) bool {
 	if !known && c.trusted {
 		names, known = pythonModules()["+"+module]
 		c.runsOwn = true
+		if known && (hasStart(name, "read", "load", "scan", "save", "use") || hasName(libraryPlots, name)) {
+			return false // what judges them knows them by their module
+		}
 	}
 	c.strict = c.strict || hasName(askedModules, module)
 	isName := alias != "" && isNameStart(alias[0]) && module != "" && isNameStart(module[0]) && !hasName(viewers+pythonDenied[1:]+"open ", alias)
@@ -275,7 +281,7 @@ func (c *codeReader) addImport(module, name, alias string) bool {
 	}
 	before := c.imported[alias]
 	switch {
-	case !isName, !known && !c.trusted, known && name != "" && (!hasName(names, name) || hasName(askedModules, module)):
+	case !isName, !known && (!c.trusted || isSecret(name) || module == "antigravity" || strings.Contains(module, "__")), name == "Path" && alias != name, known && name != "" && (!hasName(names, name) || hasName(askedModules, module)):
 		return false
 	case !known:
 		stands = ownModule
@@ -292,6 +298,13 @@ func (c *codeReader) addImport(module, name, alias string) bool {
 	return true
 }
 
+// isSecret reports whether a name is that of a key or a password.
+func isSecret(name string) bool {
+	const parts = "secret passwd password api_key apikey private_key access_key credential"
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, "token") || slices.ContainsFunc(strings.Fields(parts), func(part string) bool { return strings.Contains(name, part) })
+}
+
 // isShown judges the name of a module that no table has: nothing of it is called, but what asks a question. It judges
 // type, too, whose value nothing may call.
 func (c *codeReader) isShown(i int) bool {
@@ -301,7 +314,9 @@ func (c *codeReader) isShown(i int) bool {
 	at := c.open[len(c.open)-1]
 	end := i + 1
 	for c.at(end).kind == '.' && c.at(end+1).kind == 'a' {
-		end += 2
+		if end += 2; isSecret(c.at(end - 1).text) {
+			return false
+		}
 	}
 	for depth := 0; c.list[i].text == "type" && end < len(c.list) && (depth > 0 || end == i+1); end++ {
 		depth += c.list[end].depth()
@@ -314,6 +329,24 @@ func (c *codeReader) isShown(i int) bool {
 	}
 	isFormat := c.list[at] == token{'(', "{"} // of an f-string
 	return c.isInspected() && c.at(end).kind == ')' || isFormat && contains("!:)", c.at(end).kind) || c.isViewer(at) && contains("),", c.at(end).kind)
+}
+
+// isPlainFormat reports whether a token is a text whose format method names no attribute and no index.
+func (c *codeReader) isPlainFormat(i int) bool {
+	text := strings.NewReplacer("{{", "", `\n`, "", `\t`, "", `\"`, "", `\'`, "").Replace(c.at(i).text)
+	for _, field := range strings.Split(text, "{")[1:] {
+		end := strings.IndexAny(field, "}:!")
+		if end < 0 || strings.ContainsAny(field[:end], ".[") {
+			return false
+		}
+	}
+	return contains("\"'", c.at(i).kind) && !contains("\"'", c.at(i-1).kind) && !strings.Contains(text, `\`)
+}
+
+// matches reports whether a token begins a match statement, whose patterns name attributes without a dot.
+func (c *codeReader) matches(i int) bool {
+	return c.list[i].text == "match" && c.at(i-1).kind != '.' && contains("a0\"'([{-+~*", c.at(i+1).kind) && !hasName(" in is and or not if else for as ", c.at(i+1).text) &&
+		slices.ContainsFunc(c.list[i:], func(t token) bool { return t.text == "case" })
 }
 
 // isViewer reports whether a bracket is that of a viewer.
@@ -359,7 +392,9 @@ func (c *codeReader) isAttribute(i int) bool {
 		return hasName(pythonShown, name) || name == "__init__" && behind == ')' && c.isInspected()
 	case hasName(pythonAttributes, name):
 		return false
-	case slices.Contains(c.modules, "pathlib") && (hasName(pathDenied, name) || name == "replace" && (behind != '(' || c.at(i+3).kind != ',')):
+	case hasName(" format format_map ", name):
+		return c.isPlainFormat(i - 2)
+	case slices.Contains(c.modules, "pathlib") && (hasName(pathDenied, name) || name == "replace" && (behind != '(' || c.at(i+3).kind != ',' || contains(")*", c.at(i+4).kind))):
 		return false // a path has a method replace with one word
 	case slices.Contains(c.modules, "sqlite3") && (hasName(sqliteDenied, name) || name == "execute"):
 		text := c.at(i + 2)
@@ -396,6 +431,8 @@ func (c *codeReader) isMember(module string, i int) bool {
 		return false
 	case pythonModules()[inner] != "" || c.runsOwn && pythonModules()["+"+inner] != "":
 		return c.isMember(inner, i+2)
+	case inner == "matplotlib.use": // not module://x
+		return c.at(i+3).kind == '(' && file.kind == '"' && !strings.Contains(file.text, ":")
 	case inner == "sys.path":
 		return c.isOwnFolder(i + 3)
 	case names != "*" && !hasName(names, member):
@@ -622,9 +659,7 @@ func judgeCode(r *reader, name string, args []word) bool {
 	if read.runsOwn {
 		r.usesTrusted, r.runsTrusted = true, true
 	}
-	if n := len(r.script.Commands); n > 0 && !r.quiet {
-		r.script.Commands[n-1].addFiles(read.files)
-	}
+	noteFiles(r, read.files)
 	for _, t := range read.list {
 		if len(read.files.Globs) > 0 && t.kind == '"' {
 			noteValues(r, word{text: t.text})
@@ -662,6 +697,7 @@ func judgeNode(r *reader, args []word) bool {
 			ok = trusted && r.ownPath(word{text: file, known: true}) != ""
 		}
 		r.ran = append(r.ran, file)
+		noteFiles(r, targets{Reads: []*string{&file}})
 	}
 	if last := len(r.script.calls) - 1; last >= 0 {
 		r.script.calls[last].trusted = ok // it changes none of the files

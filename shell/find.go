@@ -22,6 +22,12 @@ func followFind(r *reader, j *job) {
 		switch {
 		case w.known && i >= inside && isOneOf(w.text, findActions):
 			inside = followAction(r, i, j)
+		case w.known && i >= inside && i < len(j.argv)-1 && isOneOf(w.text, []string{"-fprint", "-fprint0", "-fprintf", "-fls"}):
+			r.addWrite(j.argv[i+1])
+			j.Writes = append(j.Writes, j.argv[i+1].pointer())
+			if glob := j.argv[i+1].glob(); glob != "" {
+				j.Globs = append(j.Globs, glob)
+			}
 		case !w.known && w.many && w.open().pattern == "":
 			r.setWild() // it may become a whole command
 		case !w.known && (i >= inside || unknown) && w.mayBe(findActions...):

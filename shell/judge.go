@@ -321,13 +321,30 @@ func judgeAwk(r *reader, args []word) {
 			return
 		default:
 			text := strings.ReplaceAll(w.text, "||", "")
-			if strings.ContainsAny(text, "|@") || strings.Contains(text, "system") {
+			if strings.ContainsAny(text, "|@") || strings.Contains(text, "system") || strings.Contains(text, "/inet") {
 				r.setWild()
 			}
+			noteFiles(r, awkFiles(r, text))
 			return
 		}
 	}
 	r.setWild()
+}
+
+// awkFiles returns the files that a text of awk writes, and that it reads with getline.
+func awkFiles(r *reader, text string) (files targets) {
+	parts := strings.Split(text, `"`)
+	for i, part := range parts[1:] {
+		before := strings.TrimRight(parts[i], " \t")
+		if strings.HasSuffix(before, ">") {
+			r.addWrite(word{text: part, known: true})
+			files.Writes = append(files.Writes, &part)
+		} else if strings.Contains(text, "getline") {
+			noteValues(r, word{text: part})
+			files.Globs = []string{""}
+		}
+	}
+	return files
 }
 
 // sedFlags are flags of sed that change neither where its script stands nor what it may do.

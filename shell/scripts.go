@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"cmp"
 	"encoding/json"
 	"math"
 	"path"
@@ -296,6 +295,20 @@ func (r *reader) unpacksFirst() bool {
 	return false
 }
 
+// copiers are programs with subcommands that bring the code of others.
+const copiers = " git_clone git_submodule_add git_remote_add gh_repo_clone docker_cp podman_cp kubectl_cp aws_s3_cp aws_s3_sync gcloud_storage_cp gcloud_storage_rsync rclone_copy rclone_sync "
+
+// copies reports whether one of copiers has such a subcommand, or git fetches from an address.
+func (c *invocation) copies() bool {
+	at := 1
+	for at < len(c.argv)-1 && (c.argv[at].mayFlag() || at > 1 && c.argv[at-1].text == "-C") {
+		at++
+	}
+	sub, behind := c.argv[min(at, len(c.argv)-1)].text, c.argv[min(at+1, len(c.argv)-1)].text
+	isFetch := c.name == "git" && isOneOf(sub, []string{"fetch", "pull"}) && slices.ContainsFunc(c.argv, func(w word) bool { return isElsewhere(w.text) })
+	return isFetch || hasName(copiers, c.name+"_"+sub) || hasName(copiers, c.name+"_"+sub+"_"+behind)
+}
+
 // unpacks reports whether a program makes files that its words do not name.
 func (c *invocation) unpacks() bool {
 	for i, w := range c.argv[1:] {
@@ -310,7 +323,7 @@ func (c *invocation) unpacks() bool {
 			}
 		}
 	}
-	return isOneOf(c.name, []string{"unzip", "cpio", "aria2c", "gsutil"})
+	return isOneOf(c.name, []string{"unzip", "cpio", "aria2c", "gsutil", "degit"}) || strings.Contains(copiers, " "+c.name+"_") && c.copies()
 }
 
 // outputs are words in the names of files that say what a run did.
@@ -417,10 +430,17 @@ const installs = " pip_install pip3_install uv_add poetry_add pdm_add npm_instal
 // downloads are subcommands of a manager of packages that run a package which the project may not have.
 const downloads = " dlx x exec create init "
 
-// fetchesPackage reports whether a manager of packages runs a package that the project may not have: npm init x.
+// fetchesPackage reports whether a manager of packages runs a package that the project may not have, as npm init x, or
+// installs one of a repository, as npm i OWNER/NAME.
 func fetchesPackage(argv []word) bool {
 	isRun := len(argv) > 1 && hasName(downloads, argv[1].text) && slices.ContainsFunc(argv[2:], func(w word) bool { return !w.mayFlag() })
-	return isRun || slices.ContainsFunc(argv[1:], func(w word) bool { return w.text == "dlx" })
+	isInstall := len(argv) > 1 && isOneOf(argv[1].text, []string{"add", "install", "i"})
+	for i, w := range argv[1:] {
+		if w.text == "dlx" || isInstall && strings.Contains(w.text, "/") && !hasStart(w.text, "@", ".", "/", "-") && !argv[i].mayFlag() {
+			return true
+		}
+	}
+	return isRun
 }
 
 // fetchesProgram reports whether a command fetches a program that the project may not have, to run or to install it.
@@ -461,7 +481,7 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 
 // trustsAs is trusts for a program as it is written.
 func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
-	if len(r.options.Trusted) == 0 || fetchesProgram(argv) || hasName(" bun uv ", argv[0].text) && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-" }) {
+	if len(r.options.Trusted) == 0 || inScratch(r) || fetchesProgram(argv) || hasName(" bun uv ", argv[0].text) && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-" }) {
 		return false, nil, nil // or it reads code from standard input
 	}
 	for _, entry := range r.options.Trusted {
@@ -489,6 +509,11 @@ func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
 		}
 	}
 	return false, nil, inner
+}
+
+// inScratch reports whether the text went to a folder for temporary files, whose code is not the project's.
+func inScratch(r *reader) bool {
+	return hasStart(r.folder+"/", "/tmp/", "/var/tmp/", "/dev/shm/", "/private/tmp/") && !strings.HasPrefix(r.folder+"/", r.options.Folder+"/")
 }
 
 // readsCode reports whether an interpreter runs code that is no file of the project.
@@ -607,19 +632,22 @@ func (r *reader) arePlain(words []word, entry string) bool {
 	program, _, _ := strings.Cut(strings.TrimPrefix(entry, "npx "), " ")
 	own, plain, unsafe := flagsOfRunner(program)
 	row := findOptions(program)
-	if p, ok := findName(program); ok && p.kind == interprets && row == nil {
+	p, ok := findName(program)
+	isData := ok && (p.kind == harmless || p.kind == interprets && program == entry) || program == "java" // the words are those of the file
+	if ok && p.kind == interprets && row == nil {
 		row = &options{} // the flags are those of the file
 	}
 	for i := 0; i < len(words); i++ {
 		used, ok := r.skipFlag(words[i:], program, own, plain)
-		flag, value, _ := strings.Cut(words[i].text, "=")
+		flag, _, _ := strings.Cut(words[i].text, "=")
 		w := words[i]
 		if i > 0 && isOneOf(words[i-1].text, []string{"runner", "r"}) && strings.HasSuffix(entry, "rails") {
 			w.text = strings.NewReplacer(";", "", "\n", "", "=", "").Replace(w.text) // Ruby, which is no shell's text
 		}
-		if !ok && (hasName(unsafe, flag) || !isPlainArgument(w, row)) || isForeignCode(r, cmp.Or(value, words[i].text)) {
+		if !ok && (hasName(unsafe, flag) || !isPlainArgument(w, row)) || loadsForeign(r, words, i, isData) {
 			return false
 		}
+		isData = isData || words[i].text == "--"
 		i += used
 	}
 	return true
@@ -644,10 +672,37 @@ func (r *reader) skipFlag(words []word, program, own, plain string) (used int, o
 	return 0, hasName(plain, flag) && !strings.ContainsAny(value, " \t\n;`$|&<>")
 }
 
-// isForeignCode reports whether a name is that of a file with code outside of the folder.
-func isForeignCode(r *reader, name string) bool {
-	const ends = " .py .js .cjs .mjs .jsx .ts .cts .mts .tsx .go .rs .rb .php .pl .lua .sh .bats .cmake .gradle .mk .toml .ini .cfg "
-	return path.IsAbs(name) && hasName(ends, path.Ext(name)) && r.ownFile(name) == ""
+// codeEnds are the ends of names of files with code, and packageEnds those of what a runner unpacks or loads.
+const (
+	codeEnds    = " .py .js .cjs .mjs .jsx .ts .cts .mts .tsx .go .rs .rb .php .pl .lua .sh .bats .cmake .gradle .mk .toml .ini .cfg "
+	packageEnds = "  .tgz .gz .zip .tar .whl .gem .jar .dll .ipynb .exs .kts .nix .csproj .sln .fsx .csx .gemspec .yml .yaml .zig .swift .dart "
+)
+
+// dataFlags are parts of the names of flags whose values a runner writes, or compares with names.
+var dataFlags = []string{"out", "report", "cov", "cache", "log", "temp", "tmp", "cpuprof", "memprof", "trace", "junit", "dist", "target", "dest", "result", "data", "derived", "ignore", "exclude", "prefix"}
+
+// loadsForeign reports whether one of the words names code outside of the folder, or, unless the words are data, a folder
+// or a package there, whose code or configuration a runner may load.
+func loadsForeign(r *reader, words []word, at int, isData bool) bool {
+	flag, name, attached := strings.Cut(words[at].text, "=")
+	isFlag, ends := words[at].mayFlag(), codeEnds
+	switch {
+	case !attached && isFlag:
+		return false
+	case !attached:
+		if flag, name = "", flag; at > 0 && words[at-1].mayFlag() {
+			flag = words[at-1].text
+		}
+	}
+	isOfProgram := flag == "" && words[0].text == "run" && at > 1 && !words[1].mayFlag()
+	if !isData && !isOfProgram && attached == isFlag {
+		ends += packageEnds
+	}
+	isOutput := isOneOf(flag, []string{"-o", "-B"}) || slices.ContainsFunc(dataFlags, func(part string) bool { return strings.Contains(strings.ToLower(flag), part) })
+	isOutside := path.IsAbs(name) || r.folder != unknownFolder && hasStart(name, "..")
+	full := r.fullPath(name)
+	isOutside = isOutside && !strings.HasPrefix(full+"/", r.options.Folder+"/") && !strings.HasPrefix(full, "/dev/")
+	return !isOutput && isOutside && (flag == "-r" && !isData || strings.Contains(ends, " "+path.Ext(full)+" "))
 }
 
 // behindRunner returns the index of the program behind "uv run" and its like, or 0.
@@ -770,7 +825,7 @@ func isElsewhere(text string) bool {
 	host, _, _ = strings.Cut(host, "/")
 	name, _, _ := strings.Cut(strings.TrimPrefix(host, "[::1]"), ":")
 	isLocal := isOneOf(name, []string{"", "localhost", "127.0.0.1", "0.0.0.0"}) && !strings.Contains(host, "@")
-	return found && isPlain(scheme) && !isLocal || strings.HasPrefix(text, "git@")
+	return found && isPlain(scheme) && !isLocal || hasStart(text, "git@", "github:", "gitlab:", "bitbucket:", "gist:")
 }
 
 // isPlainArgument reports whether a word for a trusted runner decides nothing about which programs run.

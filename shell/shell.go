@@ -27,7 +27,7 @@ type Script struct {
 	Unknowns []unknown
 	// Values are texts that the text gives to variables, and to standard input: a word that is decided at run time may be
 	// one of them.
-	Values []string
+	Values []*string
 	// Nodes counts the parts of the text that the analysis visited, for the caller's bill.
 	Nodes int
 	// Weight counts the words of all programs, each wrapper's again, and 64 bytes of their texts as

@@ -140,12 +140,19 @@ func (r *reader) redirections(list []*syntax.Redirect) (t targets) {
 	return t
 }
 
+// noteFiles adds the files that a text of a program names to its command.
+func noteFiles(r *reader, t targets) {
+	if n := len(r.script.Commands); n > 0 && !r.quiet {
+		r.script.Commands[n-1].addFiles(t)
+	}
+}
+
 // noteValues notes what words decided at run time may be.
 func noteValues(r *reader, words ...word) {
 	for _, w := range words {
 		for text := range strings.FieldsSeq(cmp.Or(w.text, w.glob())) {
 			if text[0] != '$' {
-				r.script.Values = append(r.script.Values, text)
+				r.script.Values = append(r.script.Values, &text)
 			}
 		}
 	}

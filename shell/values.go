@@ -282,7 +282,8 @@ var poison = []string{
 	"WGETRC", "HGRCPATH", "HGEDITOR", "SVN_SSH", "SVN_EDITOR", "CVS_RSH", "VIMINIT", "EXINIT",
 	"MYVIMRC", "INPUTRC", "XDG_CONFIG_HOME", "DOCKER_CONFIG", "HELM_PLUGINS",
 	"CLOUDSDK_PYTHON", "AWS_CONFIG_FILE", "TF_CLI_CONFIG_FILE", "RSYNC_CONNECT_PROG",
-	"PYTHONHOME", "PYTHONBREAKPOINT", "PYTHONWARNINGS", "NODE_PATH", "NPM_CONFIG_SCRIPT_SHELL",
+	"GNUMAKEFLAGS", "PERLLIB", "LUA_PATH", "LUA_CPATH", "FC", "BUN_OPTIONS", "PYTHONUSERBASE", "PYTHONPLATLIBDIR", "PYTHONINSPECT", "PYTHONEXECUTABLE", "PSQLRC", "MYSQL_HOME", "CURL_HOME",
+	"CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "CGO_CFLAGS", "CGO_CXXFLAGS", "CGO_LDFLAGS", "PYTHONHOME", "PYTHONBREAKPOINT", "PYTHONWARNINGS", "NODE_PATH", "NPM_CONFIG_SCRIPT_SHELL",
 	"npm_config_script_shell", "CLASSPATH", "TERMINFO", "MAKEFILES", "CARGO_BUILD_RUSTC", "NIX_PATH", "NIX_CONFIG", "NIX_BUILD_SHELL", "NIX_REMOTE",
 }
 
@@ -291,11 +292,13 @@ var runnerSettings = []string{
 	"GOPROXY", "GOENV", "GOWORK", "GOTOOLCHAIN", "GOSUMDB", "CARGO_BUILD_", "CARGO_HOME", "RUSTUP_", "npm_config_", "NPM_CONFIG_", "YARN_", "PIP_", "UV_", "POETRY_",
 	"PYTEST_", "COVERAGE_", "DOTNET_STARTUP", "CORECLR_", "MAVEN_", "M2_HOME", "GRADLE_", "SBT_OPTS", "BUNDLE_", "GEM_", "RUBYLIB", "SPEC_OPTS", "RAKEOPT", "COMPOSER",
 	"PHP_INI", "PHPRC", "JUST_", "COMPOSE_FILE", "DOCKER_HOST", "TF_CLI_", "CMAKE_", "CONFIG_SHELL", "CONFIG_SITE", "TS_NODE_", "TOX_", "NOXFILE", "PRE_COMMIT_", "FLASK_APP",
+	"GOPATH", "GOTOOLDIR", "DENO_DIR", "DOTNET_ADDITIONAL", "DOTNET_SHARED", "DOTNET_ROOT", "MSBUILD", "MSBuild", "BUILDKIT_HOST", "PULUMI_HOME", "PLAYWRIGHT_BROWSERS", "PUPPETEER_EXEC", "CHROME_BIN", "CHROME_PATH", "JAVA_HOME", "TF_PLUGIN",
 }
 
 // isRunnerSetting reports whether a variable tells a runner to use what is not the project's.
 func isRunnerSetting(r *reader, name string, value word) bool {
-	return hasStart(name, runnerSettings...) && !strings.Contains(name, "CACHE") &&
+	isSystem := value.known && hasStart(value.text, "/usr/", "/opt/", "/Library/", "/nix/store/", "/Applications/") && !strings.Contains(value.text, "..")
+	return hasStart(name, runnerSettings...) && !strings.Contains(name, "CACHE") && !isSystem &&
 		!(value.known && (value.text == "" || isPlain(value.text) && r.ownPath(value) != ""))
 }
 
@@ -313,6 +316,8 @@ func plainSettings(name string) string {
 		return " --max-old-space-size --max_old_space_size --no-warnings --no-deprecation --trace-warnings --enable-source-maps --experimental-vm-modules --stack-trace-limit "
 	case "GOFLAGS":
 		return " -mod -buildvcs -count -trimpath -tags -p -v -short -race -timeout "
+	case "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "CGO_CFLAGS", "CGO_CXXFLAGS", "CGO_LDFLAGS":
+		return " -O* -g* -I* -L* -l* -D* -U* -march -mtune -std -pthread -fPIC -fsanitize -fno-omit-frame-pointer -static -Wall -Wextra -Werror -Wpedantic -pedantic -w "
 	case "RUSTFLAGS":
 		return " -D* -A* -W* -D -A -W warnings dead_code unused unused_imports unused_variables "
 	case "MAKEFLAGS":
