@@ -35,6 +35,11 @@ func (j *job) under(name string) []string {
 	return append(j.wrappers[:len(j.wrappers):len(j.wrappers)], name)
 }
 
+// inner returns a text that a program of the job runs.
+func (j *job) inner(name, via string, text word) nestedText {
+	return nestedText{word: text, via: via, wrappers: j.under(name), certain: j.certain}
+}
+
 // splits reports whether env -S certainly splits a text as Fields does, and rest stands behind it.
 func (j *job) splits(text word, rest []word) bool {
 	return text.known && isSplittable(text.text) && endsWith(j.argv[:len(j.argv)-len(rest)], text.text)
@@ -68,7 +73,7 @@ func followWords(r *reader, name string, row *program, j *job) (next *job) {
 		certain, rest = rest[0].text != "0", rest[1:]
 	case runsWatch:
 		if len(rest) > 0 && !flags.has(" -x --exec ") {
-			r.nested(joinWords(rest), j.via, j.under(name), j.certain)
+			r.nested(j.inner(name, j.via, joinWords(rest)))
 			return nil
 		}
 	}
@@ -239,7 +244,7 @@ func followRemote(r *reader, name string, row *program, j *job) {
 	case len(rest) == 0:
 		r.runElsewhere(func() { r.readInput(name, "ssh", j) })
 	default:
-		r.runElsewhere(func() { r.nested(joinWords(rest), "ssh", j.under(name), j.certain) })
+		r.runElsewhere(func() { r.nested(j.inner(name, "ssh", joinWords(rest))) })
 	}
 }
 
@@ -253,17 +258,15 @@ func followShell(r *reader, name string, j *job) {
 	case f.unknown:
 		r.giveUp(j)
 	case f.isText && len(f.rest) > 0 && !f.rest[0].many:
-		wrapped := j.wrap(name, f.rest, f.certain)
-		r.nextShell = name
-		r.nested(f.rest[0], "sh -c", wrapped.wrappers, wrapped.certain)
+		text := j.inner(name, "sh -c", f.rest[0])
+		text.shell, text.certain = name, j.certain && f.certain
+		r.nested(text)
 	case f.isInput && !f.isText && f.certain:
 		r.readInput(name, "heredoc", j)
 	case f.isText || len(f.rest) > 0 && f.certain:
-		r.nextShell = name
-		if f.isText || !followScript(r, f.rest[0], "script", j.under(name), j.certain) {
+		if f.isText || !followScript(r, nestedText{word: f.rest[0], via: "script", shell: name, wrappers: j.under(name), certain: j.certain}) {
 			r.giveUp(j)
 		}
-		r.nextShell = ""
 	case len(f.rest) > 0: // -n FILE checks the syntax
 		r.recordJob(j)
 	default:
@@ -345,7 +348,7 @@ func followOption(r *reader, name string, j *job) {
 	}
 	folder := r.folder
 	r.folder = unknownFolder // with -, su begins in the home folder
-	r.nested(word{text: texts[0].value, known: texts[0].known}, "sh -c", j.under(name), j.certain)
+	r.nested(j.inner(name, "sh -c", word{text: texts[0].value, known: texts[0].known}))
 	r.folder = folder
 }
 
@@ -357,7 +360,7 @@ func followEval(r *reader, name string, j *job) {
 		return
 	}
 	scope := r.scope
-	r.nested(joinWords(rest), "eval", j.under(name), j.certain)
+	r.nested(j.inner(name, "eval", joinWords(rest)))
 	r.scope = scope
 }
 

@@ -43,7 +43,7 @@ func judgeGitSetting(r *reader, w word, j *job) {
 	case !w.known:
 		r.setWild()
 	case section == "alias" && strings.HasPrefix(value, "!"):
-		r.nested(word{text: value[1:], known: true}, "sh -c", j.under("git"), false)
+		r.nested(nestedText{word: word{text: value[1:], known: true}, via: "sh -c", wrappers: j.under("git")})
 		r.setWild() // git adds the other words
 	case strings.EqualFold(key, "core.pager") && value == "cat":
 	case section == "commit", section == "fetch", isSafeSetting(key):

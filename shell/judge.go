@@ -73,7 +73,7 @@ func judgeDeclarations(r *reader, args []word) {
 // the reader follows.
 func judgeOpaque(r *reader, name string, row *program, j *job) {
 	args := j.argv[1:]
-	if (name == "." || name == "source") && len(args) > 0 && strings.Contains(args[0].text, "/") && followScript(r, args[0], "eval", j.under(name), j.certain) {
+	if (name == "." || name == "source") && len(args) > 0 && strings.Contains(args[0].text, "/") && followScript(r, j.inner(name, "eval", args[0])) {
 		return
 	}
 	asks := len(args) == 1 && args[0].known && hasName(row.query, args[0].text) || len(args) == 0 && name == "alias"
@@ -261,7 +261,9 @@ func judgeTrap(r *reader, args []word, j *job) {
 	from := len(r.script.calls)
 	folder := r.folder
 	r.folder = unknownFolder // only the shell knows where it stands then
-	r.conditional(func() { r.nested(args[0], "eval", j.under("trap"), j.certain && atExit) })
+	text := j.inner("trap", "eval", args[0])
+	text.certain = j.certain && atExit
+	r.conditional(func() { r.nested(text) })
 	r.folder = folder
 	r.traps, r.trapped = [2]int{from, len(r.script.calls)}, true
 }

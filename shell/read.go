@@ -51,7 +51,6 @@ type shared struct {
 	poisoned     bool            // a variable such as PATH has a new value
 	dead         bool            // an unconditional exit stands in front
 	errexit      bool            // a failure may end the text
-	fromInput    bool            // the next text comes from standard input
 	lists        map[string]bool // variables that are lists
 	quiet        bool            // the commands are in the list already
 	fails        bool            // the text itself decides that some command fails
@@ -74,8 +73,6 @@ type shared struct {
 	built        map[string]bool       // the programs that the text builds of the project's code
 	runsTrusted  bool                  // one of the trusted ones runs the project's code
 	usesTrusted  bool
-	sources      bool               // the next text is a file that source reads
-	nextShell    string             // the shell that certainly reads the next text, or ""
 	calledAt     map[calledKey]int  // the last certain call of a name at the top of a text
 	defined      map[string]int     // the ends of the functions that the text certainly defines
 	definedIn    map[calledKey]int  // the same for nested texts, with the ends in these
@@ -184,11 +181,21 @@ func (r *reader) parse() bool {
 	return true
 }
 
+// A nestedText is a text that a command runs as shell code.
+type nestedText struct {
+	word
+	via      string // see [Command]
+	wrappers []string
+	certain  bool
+	shell    string // the shell that certainly reads it, or ""
+	isInput  bool   // it comes from standard input
+	isFile   bool
+}
+
 // nested analyses a text that a command runs as shell code.
-func (r *reader) nested(text word, via string, wrappers []string, certain bool) {
-	reads := r.nextShell
-	if r.nextShell = ""; via == "eval" {
-		reads = r.shell
+func (r *reader) nested(text nestedText) {
+	if text.via == "eval" {
+		text.shell = r.shell
 	}
 	if !text.known || r.level >= maxNested || r.inner+len(text.text) > maxInner || checkBounds(text.text) != "" {
 		r.setWild()
@@ -197,22 +204,21 @@ func (r *reader) nested(text word, via string, wrappers []string, certain bool) 
 	r.inner += len(text.text)
 	in := &reader{
 		shared: r.shared, script: r.script, text: text.text, level: r.level + 1,
-		certain: certain, scope: r.scope + 1, base: r.scope + 1, via: via, place: r.place, wrapped: wrappers, shell: reads,
+		certain: text.certain, scope: r.scope + 1, base: r.scope + 1, via: text.via, place: r.place, wrapped: text.wrappers, shell: text.shell,
 	}
 	if !in.parse() {
 		r.reason = ""
 		r.setWild()
 		return
 	}
-	if r.fromInput && sharesInput(in.file) {
+	if text.isInput && sharesInput(in.file) {
 		r.setWild()
 		r.poisoned = true
 	}
-	r.fromInput = false
-	if r.sources {
-		in.around, in.sourceAt, r.sources = r.file, r.pos, false
-	}
-	if via == "eval" {
+	if text.via == "eval" {
+		if text.isFile {
+			in.around, in.sourceAt = r.file, r.pos
+		}
 		in.statements(in.file.Stmts)
 		return
 	}

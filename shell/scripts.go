@@ -66,13 +66,13 @@ type scriptFile struct {
 	ok   bool
 }
 
-// followScript follows a shell script, as "bash FILE" and "source FILE" run it. It returns false if
-// nobody knows what the file contains.
-func followScript(r *reader, file word, via string, wrappers []string, certain bool) bool {
-	if !file.known {
+// followScript follows a shell script, as "bash FILE" and "source FILE" run it; the text is the file's name. It returns
+// false if nobody knows what the file contains.
+func followScript(r *reader, script nestedText) bool {
+	if !script.known {
 		return false
 	}
-	text, full, ok := r.readFile(file.text)
+	text, full, ok := r.readFile(script.text)
 	if !ok {
 		return false
 	}
@@ -81,9 +81,8 @@ func followScript(r *reader, file word, via string, wrappers []string, certain b
 	r.inner -= len(text) // files have limits of their own
 	r.stack = append(r.stack, full)
 	defer func() { r.stack = r.stack[:len(r.stack)-1] }()
-	r.sources = via == "eval"
-	r.nested(word{text: text, known: true}, via, wrappers, certain)
-	r.sources = false
+	script.text, script.isFile = text, true
+	r.nested(script)
 	return true
 }
 
@@ -102,15 +101,15 @@ func followPath(r *reader, j *job) bool {
 	if len(fields) > 1 && path.Base(fields[0]) == "env" {
 		fields = fields[1:]
 	}
+	script := j.inner(path.Base(j.argv[0].text), "script", j.argv[0])
 	if text != "" {
 		flags := readShellFlags(knownWords(fields))
 		if !hasName(shebangs, path.Base(fields[0])) || flags.unknown || flags.query || flags.isText || !flags.certain || len(flags.rest) > 0 {
 			return false
 		}
-		r.nextShell = path.Base(fields[0])
-		defer func() { r.nextShell = "" }()
+		script.shell = path.Base(fields[0])
 	}
-	return followScript(r, j.argv[0], "script", j.under(path.Base(j.argv[0].text)), j.certain)
+	return followScript(r, script)
 }
 
 // followPackage follows npm run NAME and its like: the scripts of the folder's package.json. It
@@ -147,8 +146,9 @@ func followPackage(r *reader, name string, j *job) bool {
 		if i == 1 {
 			whole = appendWords(line, behind)
 		}
-		certain := j.certain && (i == 1 || name == "npm" || name == "bun")
-		r.nested(whole, "script", j.under(name), certain)
+		script := j.inner(name, "script", whole)
+		script.certain = j.certain && (i == 1 || name == "npm" || name == "bun")
+		r.nested(script)
 	}
 	return true
 }

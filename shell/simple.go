@@ -261,7 +261,7 @@ func (r *reader) step(j *job) (next *job) {
 	}
 	if text, isText := nixText(r, j.argv); isText && first == "nix-shell" {
 		r.usesTrusted, r.runsTrusted = true, true
-		r.nested(text, "sh -c", j.under(name), j.certain)
+		r.nested(j.inner(name, "sh -c", text))
 		return nil
 	}
 	if !ok || isScript(first) || !row.shows(j.argv) {

@@ -13,23 +13,20 @@ func (r *reader) readInput(name, via string, j *job) {
 	documents, others := inputs(r.stdin)
 	if len(documents) == 0 && len(r.stdin) == 1 && r.stdin[0].Op == syntax.RdrIn && others {
 		j.certain = j.certain || r.entered && !r.dead
-		r.fromInput = true
-		if followScript(r, r.word(r.stdin[0].Word), "script", j.under(name), j.certain) {
-			r.fromInput = false
+		script := j.inner(name, "script", r.word(r.stdin[0].Word))
+		if script.isInput = true; followScript(r, script) {
 			return
 		}
-		r.fromInput = false
 	}
 	if others || len(documents) != 1 {
 		r.setWild()
 	}
 	for _, d := range documents {
 		before := r.script.Nodes
-		text := r.heredocText(d)
+		text := j.inner(name, via, r.heredocText(d))
 		r.script.Nodes = before
-		r.fromInput = true
-		r.nested(text, via, j.under(name), j.certain)
-		r.fromInput = false
+		text.isInput = true
+		r.nested(text)
 	}
 	if len(documents) == 0 {
 		r.recordJob(j)
