@@ -299,13 +299,7 @@ func (c *Command) Subcommand() *string {
 // its program reads its words. A name has no dashes. A value is nil if it is decided at run time,
 // and "" if there is none. doubt is true if there may be other such flags.
 func FindFlags(argv []*string, names []string) (values []*string, doubt bool) {
-	c := Command{words: make([]word, len(argv))}
-	for i, w := range argv {
-		if c.words[i] = (word{many: true}); w != nil {
-			c.words[i] = word{text: *w, known: true}
-		}
-	}
-	return c.FindFlags(names)
+	return (&Command{words: toWords(argv)}).FindFlags(names)
 }
 
 // FindFlags is the function of this name for the words of the command. It knows more about those that are

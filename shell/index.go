@@ -61,16 +61,25 @@ func (x *index) has(q question) bool {
 
 // appendKey appends all that an answer reads of a call.
 func (c *invocation) appendKey(key []byte) []byte {
-	for _, words := range [][]word{c.argv, c.spoken} {
-		key = binary.AppendUvarint(key, uint64(len(words)))
-		for _, w := range words {
-			key = append(key, bits(w.known, w.many, w.number))
-			for _, text := range []string{w.text, w.open().pattern} {
-				key = append(binary.AppendUvarint(key, uint64(len(text))), text...)
-			}
+	key = wordsKey(wordsKey(key, c.argv), c.spoken)
+	return append(key, bits(c.certain, c.mentions, c.spoken == nil))
+}
+
+// wordsKey appends to a key all that tells words from others.
+func wordsKey(key []byte, words []word) []byte {
+	key = binary.AppendUvarint(key, uint64(len(words)))
+	add := func(text string) { key = append(binary.AppendUvarint(key, uint64(len(text))), text...) }
+	for i := range words {
+		w := &words[i]
+		key = append(key, bits(w.known, w.many, w.number, w.ends != nil))
+		add(w.text)
+		if w.ends != nil {
+			add(w.ends.pattern)
+			add(w.glob())
+			key = append(key, bits(w.mayFlag()))
 		}
 	}
-	return append(key, bits(c.certain, c.mentions, c.spoken == nil))
+	return key
 }
 
 // bits packs answers.

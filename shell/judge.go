@@ -28,7 +28,7 @@ func judge(r *reader, name string, row *program, j *job) {
 	case interpretsSed:
 		judgeSed(r, args)
 	case packages:
-		judgePackages(r, name, j)
+		judgePackages(r, name, row, j)
 	case calculates:
 		judgeCalculation(r, name, args)
 	case assigns:
@@ -86,10 +86,7 @@ func judgeOpaque(r *reader, name string, row *program, j *job) {
 // a word is decided at run time. A function that the text certainly defines is no program.
 func judgeUnlisted(r *reader, name string, j *job) {
 	r.recordJob(j)
-	if end := r.defined[name]; end > 0 && end <= r.at.offset && len(j.wrappers) == 0 {
-		return
-	}
-	if end := r.definedIn[calledKey{r.file, name}]; end > 0 && end <= r.pos && !r.undefines && len(j.wrappers) == len(r.wrapped) {
+	if end := r.defined[calledKey{r.file, name}]; end > 0 && end <= r.pos && (r.level == 0 || !r.undefines) && len(j.wrappers) == len(r.wrapped) {
 		return
 	}
 	r.kind = unlisted
@@ -113,12 +110,12 @@ func judgeSubcommand(r *reader, row *program, argv []word) {
 
 // shows reports whether a program has one of the subcommands with which it runs nothing.
 func (p *program) shows(argv []word) bool {
-	if p.subs == "" {
+	if p.subs == "" || p.kind == packages && hasWord(argv, "fix") { // npm audit fix
 		return false
 	}
 	sub, known := readSub(argv)
 	first, _, _ := strings.Cut(sub, " ")
-	return known && (hasName(p.subs, first) || hasName(p.subs, strings.ReplaceAll(sub, " ", "_")) || sub == "" && len(argv) == 1)
+	return known && (hasName(p.subs, first) || hasName(p.subs, strings.ReplaceAll(sub, " ", "_")) || sub == "" && len(argv) == 1 && p.kind == flagged)
 }
 
 // viewVerbs begin the last word of a subcommand that only shows something, with words that are data.
@@ -477,35 +474,17 @@ func skipDelimited(text string, delimiter byte) (rest string, ok bool) {
 	return "", false
 }
 
-// packageViews returns the subcommands that run no script. Another word may be the name of one.
-func packageViews(name string) string {
-	switch name {
-	case "npm", "pnpm":
-		return " ls list view info outdated audit whoami search why root prefix "
-	case "yarn":
-		return " list info why "
-	}
-	return ""
-}
-
 // hasWord reports whether a text may be among the words.
 func hasWord(words []word, text string) bool {
 	return slices.ContainsFunc(words, func(w word) bool { return !w.known || w.text == text })
 }
 
 // judgePackages judges npm and its like, which run scripts of the project.
-func judgePackages(r *reader, name string, j *job) {
-	args := j.argv[1:]
-	if followPackage(r, name, j) {
-		return
+func judgePackages(r *reader, name string, row *program, j *job) {
+	asks := len(j.argv) > 1 && isOneOf(j.argv[1].text, []string{"--version", "-v", "--help"})
+	if !followPackage(r, name, j) && !asks && !row.shows(j.argv) {
+		r.setWild()
 	}
-	if len(args) > 0 && isOneOf(args[0].text, []string{"--version", "-v", "--help"}) {
-		return
-	}
-	if len(args) > 0 && hasName(packageViews(name), args[0].text) && args[0].known && !hasWord(args, "fix") {
-		return
-	}
-	r.setWild()
 }
 
 // judgeCalculation judges exit and its like: zsh calculates the word.
@@ -539,7 +518,7 @@ func judgeAssignment(r *reader, name string, args []word) {
 		case !w.known, strings.Contains(w.text, "["):
 			r.setWild()
 		case name == "unset":
-			delete(r.defined, w.text)
+			delete(r.defined, calledKey{r.file, w.text})
 			if isPoison(w.text) {
 				r.poisoned = true
 				r.setWild()

@@ -61,8 +61,10 @@ var programs = []program{
 	{names: "install", kind: writes, long: " --strip-program "},
 	{names: "wget", kind: writes, values: "e", long: " --use-askpass -e --execute --config "},
 
-	// Runners of packages.
-	{names: "bun npm pnpm yarn", kind: packages},
+	// Runners of packages. Behind other words they run scripts.
+	{names: "bun", kind: packages},
+	{names: "npm pnpm", kind: packages, subs: " ls list view info outdated audit whoami search why root prefix "},
+	{names: "yarn", kind: packages, subs: " list info why "},
 
 	// Harmless but for these flags and subcommands.
 	{names: "apt apt-get", kind: flagged, mentions: true, values: "oc", long: " -o -c --option --config-file "},

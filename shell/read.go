@@ -74,8 +74,7 @@ type shared struct {
 	runsTrusted  bool                  // one of the trusted ones runs the project's code
 	usesTrusted  bool
 	calledAt     map[calledKey]int  // the last certain call of a name at the top of a text
-	defined      map[string]int     // the ends of the functions that the text certainly defines
-	definedIn    map[calledKey]int  // the same for nested texts, with the ends in these
+	defined      map[calledKey]int  // the ends of the functions that a text certainly defines
 	imports      []string           // modules of Python that one-line programs use
 	undefines    bool               // some text may take a definition back
 	top          *syntax.Stmt       // the current statement of the outermost text
@@ -666,12 +665,9 @@ func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
 
 // noteEnd notes the end of a function if the text certainly defines it, at its top.
 func (r *reader) noteEnd(name string, end int, s *syntax.Stmt) {
-	if s == r.top && r.level == 0 && r.defined[name] == 0 {
-		put(&r.defined, name, end)
-	}
 	key := calledKey{r.file, name}
-	if r.level > 0 && r.scope == r.base && isTop(r.file, s) && r.definedIn[key] == 0 {
-		put(&r.definedIn, key, end)
+	if r.scope == r.base && isTop(r.file, s) && r.defined[key] == 0 {
+		put(&r.defined, key, end)
 	}
 }
 

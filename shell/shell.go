@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"encoding/binary"
 	"fmt"
 	"path"
 	"slices"
@@ -85,38 +84,25 @@ func (c *Command) addFiles(t targets) {
 
 // AppendKey appends all that tells a command from another one but its place.
 func (c *Command) AppendKey(key []byte) []byte {
-	add := func(text string) { key = append(binary.AppendUvarint(key, uint64(len(text)+1)), text...) }
-	list := func(words []*string) {
-		key = binary.AppendUvarint(key, uint64(len(words)))
-		for _, w := range words {
-			if w == nil {
-				key = append(key, 0)
-			} else {
-				add(*w)
-			}
-		}
-	}
-	for _, words := range [][]*string{c.Argv, c.Reads, c.Writes} {
-		list(words)
-	}
-	key = binary.AppendUvarint(key, uint64(len(c.Env)))
+	key = wordsKey(wordsKey(wordsKey(key, c.words), toWords(c.Reads)), toWords(c.Writes))
 	for _, e := range c.Env {
-		add(e.Name)
-		list([]*string{e.Value})
+		key = wordsKey(wordsKey(key, []word{{text: e.Name, known: true}}), toWords([]*string{e.Value}))
 	}
-	for _, text := range append([]string{c.Via, c.Text}, c.Wrappers...) {
-		add(text)
-	}
-	for _, g := range c.Globs {
-		add(g)
-	}
-	for i := range c.words {
-		if w := &c.words[i]; !w.known {
-			add(w.glob())
-			key = append(key, bits(w.many, w.mayFlag()))
-		}
+	for _, texts := range [][]string{{c.Via, c.Text}, c.Wrappers, c.Globs} {
+		key = wordsKey(key, knownWords(texts))
 	}
 	return key
+}
+
+// toWords returns words of which nobody knows more than their texts.
+func toWords(list []*string) []word {
+	words := make([]word, len(list))
+	for i, w := range list {
+		if words[i] = (word{many: true}); w != nil {
+			words[i] = word{text: *w, known: true}
+		}
+	}
+	return words
 }
 
 // Split returns the words that start with "-", up to "--", as written, and those that are neither these nor the
