@@ -16,6 +16,9 @@ type flagWord struct {
 	row   *options
 }
 
+// word returns the value of a flag as a word.
+func (f *flagWord) word() word { return word{text: f.value, known: f.known} }
+
 // flagWords are the flags of a command in their order. The last one of a name counts.
 type flagWords []flagWord
 
@@ -23,7 +26,7 @@ type flagWords []flagWord
 func (f flagWords) get(name string) (value word, ok bool) {
 	for _, flag := range slices.Backward(f) {
 		if flag.name == name {
-			return word{text: flag.value, known: flag.known}, true
+			return flag.word(), true
 		}
 	}
 	return word{}, false
@@ -79,24 +82,19 @@ func (o *options) goesOn(sub string) bool {
 	return o.groups == "*" || hasName(o.groups, sub)
 }
 
-// has reports whether the row has a flag, as it is written, and whether a value belongs to it.
-func (o *options) has(flag string) (listed, value, pair bool) {
+// mark returns what stands behind a flag in the row, as the flag is written, or 0 if it is not there.
+func (o *options) mark(flag string) byte {
 	if o == nil || strings.HasSuffix(flag, ":") {
-		return false, false, false
+		return 0
 	}
 	for list := o.flags; ; {
 		i := strings.Index(list, flag)
 		if i < 0 {
-			return false, false, false
+			return 0
 		}
 		end := i + len(flag)
-		if i > 0 && list[i-1] == ' ' && end < len(list) {
-			switch list[end] {
-			case ' ':
-				return true, false, false
-			case ':', '=':
-				return true, true, list[end] == '='
-			}
+		if i > 0 && list[i-1] == ' ' && end < len(list) && contains(" :=?", list[end]) {
+			return list[end]
 		}
 		list = list[end:]
 	}
@@ -114,6 +112,7 @@ type reading struct {
 	doubt     bool // the next word may be the value of a flag
 	collects  bool // it keeps the flags
 	flags     flagWords
+	operands  []word // the words that may be no flags; nil if nobody asks
 }
 
 // readWords reads the words of a command as its program would.
@@ -129,6 +128,9 @@ func (r *reading) readWords(argv []word) {
 	for i := 1; i < len(argv); i++ {
 		w := &argv[i]
 		searches := !r.unsure && r.root.goesOn(r.sub)
+		if !w.known || !w.mayFlag() {
+			r.addOperands(*w)
+		}
 		switch {
 		case !r.collects && !searches:
 			return
@@ -139,6 +141,7 @@ func (r *reading) readWords(argv []word) {
 			r.unsure = r.unsure || searches
 		case w.text == "--":
 			r.unsure = r.unsure || searches && len(argv) > i+1
+			r.addOperands(argv[i+1:]...)
 			return
 		case len(w.text) < 2 || w.text[0] != '-':
 			if searches && !strings.HasPrefix(w.text, "+") { // cargo +nightly build
@@ -147,6 +150,13 @@ func (r *reading) readWords(argv []word) {
 		default:
 			i = r.readFlagAt(argv, i, searches)
 		}
+	}
+}
+
+// addOperands keeps words that may be no flags, if somebody asks.
+func (r *reading) addOperands(words ...word) {
+	if r.operands != nil {
+		r.operands = append(r.operands, words...)
 	}
 }
 
@@ -207,13 +217,14 @@ func (r *reading) readFlag(text string, behind []word) (used int, listed bool) {
 	isLong := strings.HasPrefix(text, "--")
 	whole := flagWord{name: strings.TrimLeft(full, "-"), value: value.text, known: value.known, long: isLong}
 	oneWord := r.row != nil && (r.row.style == oneDash || r.row.style == single)
-	listed, takes, pair := r.row.has(full)
-	if !listed && oneWord {
-		listed, takes, pair = r.row.has(full[1:])
+	mark := r.row.mark(full)
+	if mark == 0 && oneWord {
+		mark = r.row.mark(full[1:])
 	}
-	if isLong || oneWord || listed && !isAttached && len(text) > 2 {
-		r.found(whole, pair)
-		takes = takes && !isAttached
+	takes := false
+	if listed = mark != 0; isLong || oneWord || listed && !isAttached && len(text) > 2 {
+		r.found(whole, mark == '=')
+		takes = contains(":=", mark) && !isAttached
 	} else if takes, listed = r.readCluster(text, next); !listed && len(text) > 2 { // as in -force
 		r.found(whole, false)
 	}
@@ -231,18 +242,18 @@ func (r *reading) readCluster(text string, next word) (takes, listed bool) {
 			r.found(flagWord{}, false) // which may be any
 			return false, false
 		}
-		has, value, pair := r.row.has("-" + text[i:i+1])
-		listed = listed && has
+		mark := r.row.mark("-" + text[i:i+1])
+		listed = listed && mark != 0
 		rest := text[i+1:]
 		switch {
 		case rest == "":
-			r.found(flagWord{name: text[i:], value: next.text, known: next.known}, pair)
-			takes = value
-		case value:
+			r.found(flagWord{name: text[i:], value: next.text, known: next.known}, mark == '=')
+			takes = contains(":=", mark)
+		case contains(":=?", mark):
 			if r.row.style == pflag {
 				rest = strings.TrimPrefix(rest, "=")
 			}
-			r.found(flagWord{name: text[i : i+1], value: rest, known: true}, pair)
+			r.found(flagWord{name: text[i : i+1], value: rest, known: true}, mark == '=')
 			return false, listed
 		default:
 			r.found(flagWord{name: text[i : i+1], value: rest, known: true}, false)
@@ -264,11 +275,9 @@ func (f *flagWord) matches(names []string) string {
 		case f.row == nil: // an unambiguous beginning, if the program reads its flags so
 			answer = "maybe"
 		case f.row.style == getopt || f.row.style == gnu:
-			exact, _, _ := f.row.has("--" + f.name)
-			listed, _, _ := f.row.has("--" + name)
 			switch {
-			case exact:
-			case listed || !f.row.begins(f.name):
+			case f.row.mark("--"+f.name) != 0:
+			case f.row.mark("--"+name) != 0 || !f.row.begins(f.name):
 				return "yes"
 			default:
 				answer = "maybe"

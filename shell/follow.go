@@ -348,7 +348,7 @@ func followOption(r *reader, name string, j *job) {
 	}
 	folder := r.folder
 	r.folder = unknownFolder // with -, su begins in the home folder
-	r.nested(j.inner(name, "sh -c", word{text: texts[0].value, known: texts[0].known}))
+	r.nested(j.inner(name, "sh -c", texts[0].word()))
 	r.folder = folder
 }
 

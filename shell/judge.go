@@ -24,9 +24,9 @@ func judge(r *reader, name string, row *program, j *job) {
 	case interprets:
 		judgeInterpreter(r, name, args)
 	case interpretsAwk:
-		judgeAwk(r, args)
+		judgeAwk(r, name, row, args)
 	case interpretsSed:
-		judgeSed(r, args)
+		judgeSed(r, j.argv)
 	case packages:
 		judgePackages(r, name, row, j)
 	case calculates:
@@ -308,26 +308,19 @@ func checksOnly(name string, args []word) bool {
 }
 
 // judgeAwk judges awk, whose text may run programs.
-func judgeAwk(r *reader, args []word) {
-	for i := 0; i < len(args); i++ {
-		w := args[i]
-		switch {
-		case w.known && (w.text == "-F" || w.text == "-v"):
-			i++
-		case w.known && strings.HasPrefix(w.text, "-F"), w.known && strings.HasPrefix(w.text, "-v"):
-		case !w.known, strings.HasPrefix(w.text, "-"):
+func judgeAwk(r *reader, name string, row *program, args []word) {
+	rest, _, query, ok := row.parseFlags(name, args)
+	switch {
+	case query:
+	case !ok, len(rest) == 0, !rest[0].known:
+		r.setWild()
+	default:
+		text := strings.ReplaceAll(rest[0].text, "||", "")
+		if strings.ContainsAny(text, "|@") || strings.Contains(text, "system") || strings.Contains(text, "/inet") {
 			r.setWild()
-			return
-		default:
-			text := strings.ReplaceAll(w.text, "||", "")
-			if strings.ContainsAny(text, "|@") || strings.Contains(text, "system") || strings.Contains(text, "/inet") {
-				r.setWild()
-			}
-			noteFiles(r, awkFiles(r, text))
-			return
 		}
+		noteFiles(r, awkFiles(r, text))
 	}
-	r.setWild()
 }
 
 // awkFiles returns the files that a text of awk writes, and that it reads with getline.
@@ -346,63 +339,41 @@ func awkFiles(r *reader, text string) (files targets) {
 	return files
 }
 
-// sedFlags are flags of sed that change neither where its script stands nor what it may do.
-const sedFlags = " -n -E -r -nE -ne --in-place -Ei -nr -u -s -z "
-
 // judgeSed judges sed, whose commands e, w and s///e run or write.
-func judgeSed(r *reader, args []word) {
-	scripts, inPlace, files := 0, false, []word(nil)
-	for i := 0; i < len(args); i++ {
-		w := args[i]
-		switch {
-		case !w.known:
-			if scripts == 0 || w.mayFlag() && (w.open().pattern == "" || !w.many) {
+func judgeSed(r *reader, argv []word) {
+	reads := reading{collects: true, operands: []word{}}
+	reads.readWords(argv)
+	scripts, files, inPlace := []word(nil), reads.operands, false
+	for _, f := range reads.flags {
+		switch f.name {
+		case "e", "expression":
+			scripts = append(scripts, f.word())
+		case "i", "in-place":
+			inPlace = true
+		case "", "n", "E", "r", "s", "u", "z":
+		default:
+			if !isQuestion(argv[1:]) {
 				r.setWild()
 			}
-			files = append(files, w)
-		case w.text == "-e" || w.text == "--expression":
-			i++
-			scripts += judgeSedScript(r, args[min(i, len(args)):])
-		case strings.HasPrefix(w.text, "-i"), hasName(sedFlags, w.text):
-			inPlace = inPlace || strings.Contains(w.text, "i")
-			if w.text == "-i" && isEmpty(args[i+1:]) {
-				i++ // the suffix, or a script that does nothing
-			}
-			if strings.HasSuffix(w.text, "ne") || w.text == "-ie" {
-				i++
-				scripts += judgeSedScript(r, args[min(i, len(args)):])
-			}
-		case isQuestion(args):
 			return
-		case strings.HasPrefix(w.text, "-"):
-			r.setWild()
-			return
-		case scripts == 0:
-			scripts += judgeSedScript(r, args[i:])
-		default:
-			files = append(files, w)
 		}
 	}
-	if !inPlace {
-		return
+	if inPlace { // BSD's sed has the suffix in a word of its own
+		files = slices.DeleteFunc(files, func(w word) bool { return w.known && w.text == "" })
 	}
-	for _, w := range files {
-		r.addWrite(w)
+	if len(scripts) == 0 && len(files) > 0 {
+		scripts, files = files[:1], files[1:]
 	}
-}
-
-// isEmpty reports whether the first word is an empty one.
-func isEmpty(args []word) bool { return len(args) > 0 && args[0].known && args[0].text == "" }
-
-// judgeSedScript judges the script that the first word is, and returns the number of scripts.
-func judgeSedScript(r *reader, args []word) int {
-	if len(args) == 0 {
-		return 0
-	}
-	if !args[0].known || !isSafeSed(args[0].text) {
+	isUnsafe := func(w word) bool { return !w.known || !isSafeSed(w.text) }
+	isFlag := func(w word) bool { return !w.known && w.mayFlag() && (w.open().pattern == "" || !w.many) }
+	if slices.ContainsFunc(scripts, isUnsafe) || slices.ContainsFunc(files, isFlag) {
 		r.setWild()
 	}
-	return 1
+	for _, w := range files {
+		if inPlace {
+			r.addWrite(w)
+		}
+	}
 }
 
 // isSafeSed reports whether a script of sed consists of s, p, d, q and = with their addresses.

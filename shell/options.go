@@ -7,7 +7,8 @@ type options struct {
 	// without a row, the row "git *" counts, or the program's own.
 	paths string
 	// flags are flags between spaces, as they are written. ":" behind one says that a value belongs
-	// to it, "=" that its value has the form KEY=VALUE, which counts as a flag KEY, too.
+	// to it, "=" that its value has the form KEY=VALUE, which counts as a flag KEY, too, and "?" that a value may
+	// be attached.
 	flags string
 	// groups are the subcommands behind which another word of the subcommand stands. "*" stands for
 	// any, and "**" for any up to a verb such as delete.
@@ -205,7 +206,8 @@ var optionTable = []options{
 	{"find", "", "", single},
 	{"grep,egrep,fgrep", " -e: -f: -A: -B: -C: -m: -d: -D: --regexp: --file: --max-count: --include: --exclude: --exclude-dir: --color --context: ", "", gnu},
 	{"rg", " -e: -f: -A: -B: -C: -m: -g: -t: -T: -j: -r: -E: -M: -d: --pre: --type: --glob: --regexp: --file: --max-count: --max-depth: --replace: ", "", bareSub},
-	{"sed", " -e: -f: -l: --expression: --file: --line-length: -i --in-place ", "", gnu},
+	{"sed,gsed", " -e: -f: -l: --expression: --file: --line-length: -i? --in-place -n -E -r -s -u -z ", "", gnu},
+	{"awk,gawk,mawk,nawk", " -F: -v: ", "", bareSub},
 	{"sort", " -k: -t: -S: -T: -o: --key: --field-separator: --buffer-size: --temporary-directory: --output: --compress-program: --parallel: ", "", gnu},
 	{"head,tail", " -n: -c: -s: --lines: --bytes: --pid: ", "", gnu},
 	{"tar", " -f: -C: -T: -X: -b: -g: -H: -I: -K: -L: -N: -V: --file: --directory: --files-from: --exclude: --exclude-from: --use-compress-program: --to-command: --transform: ", "", gnu},
