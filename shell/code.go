@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -24,19 +23,17 @@ var (
 const pathDenied = " unlink rmdir rename touch mkdir chmod lchmod symlink_to link_to hardlink_to open joinpath parent parents with_name with_stem with_suffix with_segments iterdir glob rglob walk absolute resolve expanduser home cwd readlink copy copy_into move move_into "
 
 // With a module that is no part of Python, no attribute may be in libraryDenied, or begin as one of libraryWrites, but
-// for libraryTexts: these write, show a window, or run a text, a function or a method by its name. libraryPlots may load
-// a module by its name, or run latex.
+// for libraryTexts: these write, show a window, or run a text, a function or a method by its name.
 const (
-	libraryDenied = " agg aggregate apply applymap transform pipe eval query style dump dumps tofile serialize deserialize register_plugin filename ctypes show "
-	libraryTexts  = " to_string to_dict to_list to_numpy to_frame to_numeric to_datetime to_df to_pandas to_dicts savefig "
-	libraryPlots  = " plot hist boxplot "
+	libraryDenied = " agg aggregate apply applymap transform pipe eval query plot hist boxplot style dump dumps tofile serialize deserialize register_plugin filename ctypes show "
+	libraryTexts  = " to_string to_dict to_list to_numpy to_frame to_numeric to_datetime to_df to_pandas to_dicts "
 	// viewers are functions that only show what a module has, whatever that is. pythonShown are attributes of all modules.
 	viewers     = " print str repr len dir hasattr "
 	pythonShown = " __version__ __file__ __name__ __doc__ "
 	// askedModules are modules of which nothing gets a name of its own, and whose functions only viewers get.
-	askedModules = " inspect importlib importlib.util sqlite3 "
+	askedModules = " inspect importlib sqlite3 "
 	// sqliteDenied are attributes of a database that change it, or load code; execute gets a text.
-	sqliteDenied = " executescript executemany enable_load_extension load_extension backup deserialize blobopen "
+	sqliteDenied = " execute executescript executemany enable_load_extension load_extension backup deserialize blobopen "
 )
 
 // libraryWrites are beginnings of attributes that write files.
@@ -60,12 +57,12 @@ var pythonModules = sync.OnceValue(func() map[string]string {
 		"difflib": " unified_diff ndiff get_close_matches SequenceMatcher ", "calendar": " monthrange month isleap ", "secrets": " token_hex token_urlsafe ", "pprint": " pprint pformat ", "pathlib": " Path ", "inspect": " signature getsource getdoc getfile getmembers ", "sqlite3": " connect Row ",
 		"+nbformat": " read reads validate __version__ ", "+yaml": " safe_load safe_load_all ", "+toml": " load loads ", "+tomli": " load loads ",
 		"+pandas":    " read_csv read_table read_json read_excel read_parquet crosstab concat merge DataFrame Series Index Categorical to_numeric to_datetime isna isnull notna notnull unique cut qcut date_range Timestamp Timedelta NA NaT __version__ ",
-		"+importlib": " import_module ", "+importlib.util": " find_spec ",
-		"+anndata": " read_h5ad __version__ ", "+scanpy": " read_h5ad __version__ ", "+pyarrow.parquet": " read_table read_schema read_metadata ", "+openpyxl": " load_workbook ", "+bs4": " BeautifulSoup ", "+tabulate": " tabulate ", "+tqdm": " tqdm ",
+		"+importlib": " import_module ",
+		"+anndata":   " read_h5ad __version__ ", "+scanpy": " read_h5ad __version__ ", "+pyarrow.parquet": " read_table read_schema read_metadata ", "+openpyxl": " load_workbook ", "+bs4": " BeautifulSoup ", "+tabulate": " tabulate ", "+tqdm": " tqdm ",
 		"+polars": " read_csv read_json read_parquet read_excel scan_csv scan_parquet DataFrame Series col lit len concat when __version__ ", "+scipy.stats": " ttest_ind ttest_rel mannwhitneyu pearsonr spearmanr linregress norm chi2_contingency describe zscore ks_2samp ", "+sklearn.metrics": " accuracy_score f1_score precision_score recall_score roc_auc_score confusion_matrix classification_report mean_squared_error mean_absolute_error r2_score ",
 		"+sklearn.model_selection": " train_test_split KFold StratifiedKFold ", "+sklearn.linear_model": " LinearRegression LogisticRegression Ridge Lasso ", "+sklearn.cluster": " KMeans DBSCAN ", "+sklearn.decomposition": " PCA ", "+sklearn.preprocessing": " StandardScaler MinMaxScaler OneHotEncoder LabelEncoder ", "+sklearn.ensemble": " RandomForestClassifier RandomForestRegressor ",
-		"+matplotlib": " use __version__ ", "+matplotlib.pyplot": " plot scatter bar barh hist boxplot figure subplots subplot title xlabel ylabel legend grid tight_layout savefig close xlim ylim axhline axvline imshow colorbar xticks yticks errorbar fill_between pie suptitle ", "+seaborn": " scatterplot lineplot histplot boxplot barplot heatmap countplot pairplot set_theme set_style ",
-		"+numpy": " array arange linspace zeros ones mean median std var sum min max abs sqrt log log2 log10 log1p exp isnan unique percentile quantile where concatenate argsort argmax argmin sort round float32 float64 int32 int64 nan inf pi __version__ ",
+		"+matplotlib": " use __version__ ",
+		"+numpy":      " array arange linspace zeros ones mean median std var sum min max abs sqrt log log2 log10 log1p exp isnan unique percentile quantile where concatenate argsort argmax argmin sort round float32 float64 int32 int64 nan inf pi __version__ ",
 	}
 })
 
@@ -176,7 +173,6 @@ func isHarmlessCode(text string, trusted bool) (c codeReader, ok bool) {
 		if c.matches(i) {
 			return c, false
 		}
-		c.loads = c.loads || strings.Contains(t.text, "backend") || t.text == "usetex" || t.kind == '*' && c.at(i+1).kind == '*'
 	}
 	for i, t := range c.list {
 		switch depth := t.depth(); {
@@ -199,7 +195,6 @@ type codeReader struct {
 	modules  []string          // those that a table has, in the order of the text
 	runsOwn  bool              // it imports modules that are no part of Python
 	strict   bool              // the viewers must have their meaning
-	loads    bool              // it may name what plots, or a flag of it
 	folders  []string          // those with modules
 	open     []int             // the brackets around a token
 	files    targets
@@ -229,10 +224,8 @@ func (c *codeReader) readImports() bool {
 				module, i = name, end+1
 			}
 		}
-		if name := c.at(i + 2); text == "__import__" && before.kind != '.' && c.at(i+1).kind == '(' && name.kind == '"' && c.at(i+3).kind == ')' && c.addImport(name.text, "", name.text) {
-			c.list[i+3], i = token{'a', name.text}, i+3
-		}
 		if !isImport {
+			i += c.readCall(i)
 			rest = append(rest, c.list[i])
 			continue
 		}
@@ -246,6 +239,24 @@ func (c *codeReader) readImports() bool {
 	}
 	c.list = rest
 	return true
+}
+
+// readCall makes a name of __import__("NAME"), which it imports, and returns the number of tokens in front of it.
+func (c *codeReader) readCall(i int) int {
+	name := c.at(i + 2)
+	if c.at(i-1).kind == '.' || c.list[i].text != "__import__" || c.at(i+1).kind != '(' || name.kind != '"' || c.at(i+3).kind != ')' || !c.addImport(name.text, "", name.text) {
+		return 0
+	}
+	c.list[i+3] = token{'a', name.text}
+	return 3
+}
+
+// namesOf returns the names of a module that a text may use, and whether it is no part of Python.
+func (c *codeReader) namesOf(module string) (names string, isLibrary bool) {
+	if names = pythonModules()[module]; names == "" && c.trusted {
+		names, isLibrary = pythonModules()["+"+module]
+	}
+	return names, isLibrary
 }
 
 // readName reads a name with dots, and the one by which the text calls it. It returns the index of the last token.
@@ -262,40 +273,38 @@ func (c *codeReader) readName(i int) (name, alias string, end int) {
 
 // addImport notes a module, or a name of it. It returns false for what the language does not allow.
 func (c *codeReader) addImport(module, name, alias string) bool {
-	if inner := module + "." + name; name != "" && (pythonModules()[inner] != "" || c.trusted && pythonModules()["+"+inner] != "") {
-		return c.addImport(inner, "", alias) // from os import path
+	if inner, _ := c.namesOf(module + "." + name); inner != "" {
+		return c.addImport(module+"."+name, "", alias) // from os import path
 	}
-	names, known := pythonModules()[module]
-	if !known && c.trusted {
-		names, known = pythonModules()["+"+module]
-		c.runsOwn = true
-		if known && (hasStart(name, "read", "load", "scan", "save", "use") || hasName(libraryPlots, name)) {
-			return false // what judges them knows them by their module
-		}
-	}
-	c.strict = c.strict || hasName(askedModules, module)
-	isName := alias != "" && isNameStart(alias[0]) && module != "" && isNameStart(module[0]) && !hasName(viewers+pythonDenied[1:]+"open ", alias)
-	stands := module
+	names, isLibrary := c.namesOf(module)
+	known := names != ""
+	c.runsOwn = c.runsOwn || isLibrary || !known
+	c.strict = c.strict || hasName(askedModules, module) || !known
+	stands, before := module, c.imported[alias]
 	if first, _, _ := strings.Cut(module, "."); alias == first {
 		stands = first
 	}
-	before := c.imported[alias]
-	switch {
-	case !isName, !known && (!c.trusted || isSecret(name) || module == "antigravity" || strings.Contains(module, "__")), name == "Path" && alias != name, known && name != "" && (!hasName(names, name) || hasName(askedModules, module)):
-		return false
-	case !known:
+	if !known {
 		stands = ownModule
-		c.strict = true
-	case name != "":
+	} else if name != "" {
 		stands = before
-	}
-	if before != "" && before != stands {
-		return false
 	}
 	if c.imported[alias] = stands; known {
 		c.modules = append(c.modules, module)
 	}
-	return true
+	return (before == "" || before == stands) && c.isImportable(module, name, alias)
+}
+
+// isImportable reports whether a module, or a name of it, may get a name: what judges some knows them by their module.
+func (c *codeReader) isImportable(module, name, alias string) bool {
+	names, isLibrary := c.namesOf(module)
+	switch {
+	case alias == "" || module == "" || !isNameStart(alias[0]) || !isNameStart(module[0]), hasName(viewers+pythonDenied[1:]+"open ", alias), name == "Path" && alias != name:
+		return false
+	case names == "":
+		return c.trusted && !isSecret(name) && module != "antigravity" && !strings.Contains(module, "__")
+	}
+	return name == "" || hasName(names, name) && !hasName(askedModules, module) && !(isLibrary && hasStart(name, "read", "load", "scan", "use"))
 }
 
 // isSecret reports whether a name is that of a key or a password.
@@ -311,24 +320,20 @@ func (c *codeReader) isShown(i int) bool {
 	if len(c.open) == 0 || c.at(i-1).kind != '(' && c.at(i-1).kind != ',' {
 		return false
 	}
-	at := c.open[len(c.open)-1]
 	end := i + 1
 	for c.at(end).kind == '.' && c.at(end+1).kind == 'a' {
 		if end += 2; isSecret(c.at(end - 1).text) {
 			return false
 		}
 	}
-	for depth := 0; c.list[i].text == "type" && end < len(c.list) && (depth > 0 || end == i+1); end++ {
+	isType := c.list[i].text == "type"
+	for depth := 0; isType && end < len(c.list) && (depth > 0 || end == i+1); end++ {
 		depth += c.list[end].depth()
 	}
-	if end > i+1 && c.list[i].text == "type" && c.at(end).kind == '.' && c.at(end+1).text == "__name__" {
+	if isType && c.at(end).kind == '.' && c.at(end+1).text == "__name__" || hasStart(c.at(end-1).text, "is_", "get_") && c.at(end).kind == '(' && c.at(end+1).kind == ')' {
 		end += 2
 	}
-	if asks := hasStart(c.at(end-1).text, "is_", "get_"); asks && c.at(end).kind == '(' && c.at(end+1).kind == ')' {
-		end += 2
-	}
-	isFormat := c.list[at] == token{'(', "{"} // of an f-string
-	return c.isInspected() && c.at(end).kind == ')' || isFormat && contains("!:)", c.at(end).kind) || c.isViewer(at) && contains("),", c.at(end).kind)
+	return c.isInspected() && c.at(end).kind == ')' || c.isViewed(end)
 }
 
 // isPlainFormat reports whether a token is a text whose format method names no attribute and no index.
@@ -349,9 +354,10 @@ func (c *codeReader) matches(i int) bool {
 		slices.ContainsFunc(c.list[i:], func(t token) bool { return t.text == "case" })
 }
 
-// isViewer reports whether a bracket is that of a viewer.
-func (c *codeReader) isViewer(bracket int) bool {
-	return hasName(viewers, c.at(bracket-1).text) && c.at(bracket-2).kind != '.'
+// isViewed reports whether a viewer, or an f-string, gets a value that ends in front of a place.
+func (c *codeReader) isViewed(end int) bool {
+	at := c.open[len(c.open)-1]
+	return c.list[at] == token{'(', "{"} && contains("!:)", c.at(end).kind) || hasName(viewers, c.at(at-1).text) && c.at(at-2).kind != '.' && contains("),", c.at(end).kind)
 }
 
 // isInspected reports whether the brackets around a token are those of inspect.signature(a.b) and its like.
@@ -390,66 +396,66 @@ func (c *codeReader) isAttribute(i int) bool {
 	switch {
 	case hasStart(name, pythonHidden...):
 		return hasName(pythonShown, name) || name == "__init__" && behind == ')' && c.isInspected()
-	case hasName(pythonAttributes, name):
-		return false
 	case hasName(" format format_map ", name):
 		return c.isPlainFormat(i - 2)
-	case slices.Contains(c.modules, "pathlib") && (hasName(pathDenied, name) || name == "replace" && (behind != '(' || c.at(i+3).kind != ',' || contains(")*", c.at(i+4).kind))):
+	case hasName(pythonAttributes, name),
+		slices.Contains(c.modules, "pathlib") && (hasName(pathDenied, name) || name == "replace" && (behind != '(' || c.at(i+3).kind != ',' || contains(")*", c.at(i+4).kind))):
 		return false // a path has a method replace with one word
-	case slices.Contains(c.modules, "sqlite3") && (hasName(sqliteDenied, name) || name == "execute"):
-		text := c.at(i + 2)
-		return name == "execute" && behind == '(' && text.kind == '"' && readsOnly(text.text) && contains("),", c.at(i+3).kind)
-	case c.runsOwn && name == "savefig":
-		c.files.Writes = append(c.files.Writes, &c.list[min(i+2, len(c.list)-1)].text)
-		return behind == '(' && c.at(i+2).kind == '"' && contains("),", c.at(i+3).kind)
-	case c.runsOwn && name == "to_string": // which gets a file as its first argument, or as buf
-		isFlag := c.at(i+2).kind == 'a' && c.at(i+2).text != "buf" && c.at(i+3).kind == '=' && c.at(i+5).kind == ')'
-		return behind == '(' && (c.at(i+2).kind == ')' || isFlag)
+	case slices.Contains(c.modules, "sqlite3") && hasName(sqliteDenied, name):
+		return name == "execute" && c.selects(i)
 	}
-	names := pythonModules()[c.imported[c.at(i-2).text]] // json.dumps
-	return !c.runsOwn || c.at(i-3).kind != '.' && hasName(names, name) || !hasName(libraryDenied, name) &&
-		(hasName(libraryTexts, name) || !hasStart(name, libraryWrites...)) && !(c.loads && hasName(libraryPlots, name))
+	return !c.runsOwn || c.isOfLibrary(i)
 }
 
-// readsOnly reports whether a statement of SQL certainly changes nothing.
-func readsOnly(text string) bool {
-	words := strings.FieldsFunc(strings.ToLower(text), func(b rune) bool { return b != '_' && (b < 'a' || b > 'z') })
-	return len(words) > 1 && !strings.Contains(strings.TrimRight(text, "; \n"), ";") && (isOneOf(words[0], []string{"select", "explain"}) ||
-		words[0] == "pragma" && hasName(" table_info table_xinfo table_list index_list index_info foreign_key_list ", words[1]))
+// isOfLibrary judges an attribute of what may be no part of Python.
+func (c *codeReader) isOfLibrary(i int) bool {
+	name, names := c.list[i].text, pythonModules()[c.imported[c.at(i-2).text]] // json.dumps
+	if name == "to_string" {                                                   // which gets a file as its first argument, or as buf
+		isFlag := c.at(i+2).kind == 'a' && c.at(i+2).text != "buf" && c.at(i+3).kind == '=' && c.at(i+5).kind == ')'
+		return c.at(i+1).kind == '(' && (c.at(i+2).kind == ')' || isFlag)
+	}
+	return c.at(i-3).kind != '.' && hasName(names, name) || !hasName(libraryDenied, name) && (hasName(libraryTexts, name) || !hasStart(name, libraryWrites...))
+}
+
+// selects reports whether the SQL behind execute certainly changes nothing.
+func (c *codeReader) selects(i int) bool {
+	text := strings.TrimRight(c.at(i+2).text, "; \n")
+	verb, _, _ := strings.Cut(strings.ToLower(strings.TrimLeft(text, " \n")), " ")
+	return c.at(i+1).kind == '(' && c.at(i+2).kind == '"' && contains("),", c.at(i+3).kind) && isOneOf(verb, []string{"select", "explain"}) && !strings.Contains(text, ";")
 }
 
 // isMember reports whether a member of a module is used that the language allows.
 func (c *codeReader) isMember(module string, i int) bool {
-	library := ""
-	if c.runsOwn {
-		library = pythonModules()["+"+module]
-	}
-	names, member := cmp.Or(library, pythonModules()[module]), c.at(i+2).text
-	inner := module + "." + member
-	switch file := c.at(i + 4); {
-	case c.at(i+1).kind != '.':
+	member := c.at(i + 2).text
+	names, isLibrary := c.namesOf(module)
+	inner, _ := c.namesOf(module + "." + member)
+	switch {
+	case c.at(i+1).kind != '.', isLibrary && !c.runsOwn:
 		return false
-	case pythonModules()[inner] != "" || c.runsOwn && pythonModules()["+"+inner] != "":
-		return c.isMember(inner, i+2)
-	case inner == "matplotlib.use": // not module://x
-		return c.at(i+3).kind == '(' && file.kind == '"' && !strings.Contains(file.text, ":")
-	case inner == "sys.path":
+	case inner != "":
+		return c.isMember(module+"."+member, i+2)
+	case module == "sys" && member == "path":
 		return c.isOwnFolder(i + 3)
 	case names != "*" && !hasName(names, member):
 		return false
 	case module == "pathlib":
 		return c.isPath(i + 2)
-	case hasName(askedModules, module):
+	case hasName(askedModules, module) && member != "Row":
 		return c.isAsked(i, member)
-	case library != "" && hasStart(member, "read", "load", "scan"): // an address is no file
-		if file.kind == '"' && contains("),", c.at(i+5).kind) && !strings.Contains(file.text, "://") {
-			c.files.Reads = append(c.files.Reads, &c.list[i+4].text)
-		} else if file.text != "open" {
-			return false
-		}
-		return c.at(i+3).kind == '('
+	case isLibrary && hasStart(member, "read", "load", "scan", "use"):
+		return c.at(i+3).kind == '(' && c.isFile(i+4)
 	}
 	return c.at(i+3).kind != '=' || c.at(i+4).kind == '=' // nothing is assigned to it
+}
+
+// isFile judges the first argument of what reads a file by its name: an address is none.
+func (c *codeReader) isFile(i int) bool {
+	file := c.at(i)
+	if file.kind != '"' || !contains("),", c.at(i+1).kind) || strings.Contains(file.text, "://") {
+		return file.text == "open" && file.kind == 'a'
+	}
+	c.files.Reads = append(c.files.Reads, &c.list[i].text)
+	return true
 }
 
 // isOwnFolder judges sys.path.insert(0, "FOLDER") and sys.path.append("FOLDER") behind the path, and notes the folder.
@@ -466,32 +472,18 @@ func (c *codeReader) isOwnFolder(i int) bool {
 // further. A module that is imported may also be dropped.
 func (c *codeReader) isAsked(i int, member string) bool {
 	end, ok := c.argumentEnd(i + 4)
-	start := i
-	for c.at(start-1).kind == '.' {
-		start -= 2
-	}
-	before := c.at(start - 1).kind
+	before := c.at(i - 1).kind
 	isCall := ok && end > i+4 && c.at(i+3).kind == '('
-	switch member {
-	case "Row":
-		return true
-	case "connect":
-		file := (*string)(nil)
-		if c.at(i+4).kind == '"' && end == i+5 {
-			file = &c.list[i+4].text
-		} else {
-			c.files.Globs = append(c.files.Globs, "")
-		}
-		c.files.Reads = append(c.files.Reads, file)
+	switch {
+	case member == "connect":
+		c.files.Reads, c.files.Globs = append(c.files.Reads, nil), append(c.files.Globs, "")
 		return isCall
-	case "import_module":
-		isLambda := func(t token) bool { return t.text == "lambda" }
-		if len(c.open) == 0 && contains("\x00;:", before) && !slices.ContainsFunc(c.list, isLambda) {
-			return isCall && c.at(end).kind == ')' && !contains(".[(", c.at(end+1).kind)
-		}
+	case !isCall || c.at(end).kind != ')':
+		return false
+	case len(c.open) == 0: // at the beginning of a statement
+		return member == "import_module" && contains("\x00;:", before) && !contains(".[(", c.at(end+1).kind) && !slices.Contains(c.list, token{'a', "lambda"})
 	}
-	isViewed := len(c.open) > 0 && contains("(,", before) && c.isViewer(c.open[len(c.open)-1])
-	return isCall && isViewed && c.at(end).kind == ')' && contains("),", c.at(end+1).kind)
+	return contains("(,", before) && c.isViewed(end+1)
 }
 
 // isPath judges Path("FILE"), and notes the file, which the text may write.
@@ -667,6 +659,83 @@ func judgeCode(r *reader, name string, args []word) bool {
 	}
 	for _, file := range read.files.Writes {
 		r.addWrite(word{text: *file, known: true})
+	}
+	return true
+}
+
+// perlFlags are flags of perl that say nothing but where the code and the lines come from, and where they go.
+const perlFlags = " -p -n -l -w -0 -0777 -i -i.bak -pi -pi.bak -0pi -0777pi -e -pe -ne -lpe -lne -0pe -0777pe "
+
+// judgePerl judges perl -p, perl -pi and their like with substitutions only, as judgeSed does sed. A name with other
+// letters may be a command, which perl runs to read what it writes.
+func judgePerl(r *reader, name string, args []word) (ok bool) {
+	text, inPlace, files := "", false, targets{}
+	for ; strings.HasPrefix(name, "perl") && len(args) > 0 && strings.HasPrefix(args[0].text, "-"); args = args[1:] {
+		hasCode := strings.HasSuffix(args[0].text, "e")
+		if !hasName(perlFlags, args[0].text) || hasCode && (len(args) < 2 || !args[1].known) {
+			return false
+		}
+		if inPlace = inPlace || strings.Contains(args[0].text, "i"); hasCode {
+			args, text = args[1:], text+args[1].text+";"
+		}
+	}
+	for _, w := range args {
+		if w.text == "" || !isPlain(w.text) {
+			return false
+		}
+		if files.Reads = append(files.Reads, w.pointer()); inPlace {
+			files.Writes = files.Reads
+			r.addWrite(w)
+		}
+	}
+	if ok = text != "" && onlySubstitutes(text); ok {
+		noteFiles(r, files)
+	}
+	return ok
+}
+
+// onlySubstitutes reports whether a text of perl consists of s, tr and y, and calculates nothing.
+func onlySubstitutes(text string) bool {
+	for text = strings.Trim(text, " \n;"); text != ""; text = strings.TrimLeft(text, " \n;") {
+		isText, body := text[0] == 's', strings.TrimPrefix(text, "tr")
+		if isText || text[0] == 'y' {
+			body = text[1:]
+		}
+		first, rest, ok := perlPart(body)
+		if rest = strings.TrimLeft(rest, " \n"); ok && contains("/|#!%~", body[0]) {
+			rest = body[:1] + rest
+		}
+		second, rest, isWhole := perlPart(rest)
+		next := strings.TrimLeft(strings.TrimLeft(rest, "cdsrgimxa"), " \n")
+		if !isWhole || body == text || isText && !(isPlainPerl(first) && isPlainPerl(second)) || next != "" && next[0] != ';' {
+			return false
+		}
+		text = next
+	}
+	return true
+}
+
+// perlPart returns the part of a text between the delimiters with which it begins.
+func perlPart(text string) (part, rest string, ok bool) {
+	at := strings.IndexByte("/|#!%~{[(<", (text + " ")[0])
+	if at >= 0 {
+		rest, ok = skipDelimited(text[1:], "/|#!%~}])>"[at])
+		part = text[1:max(1, len(text)-len(rest)-1)]
+	}
+	return part, rest, ok && (at < 6 || !strings.Contains(part, text[:1]))
+}
+
+// isPlainPerl reports whether perl puts nothing in a text but what a pattern found.
+func isPlainPerl(text string) bool {
+	for i := 0; i < len(text); i++ {
+		behind := strings.TrimLeft(text[i+1:], "0123456789")
+		switch {
+		case text[i] == '\\':
+			i++
+		case text[i] == '$' && behind != "" && len(behind) == len(text)-i-1 && (!contains("&)|", behind[0]) || hasStart(behind[1:], "[", "{", "->")),
+			text[i] == '@', text[i] == '$' && hasStart(behind, "[", "{", "->"), hasStart(text[i:], "?{", "*{"):
+			return false
+		}
 	}
 	return true
 }

@@ -284,7 +284,7 @@ func judgeInterpreter(r *reader, name string, args []word) {
 	if isQuestion(args) || len(args) == 1 && args[0].text == version {
 		return
 	}
-	if judgeCode(r, name, args) || checksOnly(name, args) {
+	if judgeCode(r, name, args) || judgePerl(r, name, args) || checksOnly(name, args) {
 		return
 	}
 	if len(args) > 1 && args[0].text == "-m" && hasName(modules, args[1].text) && args[1].known {

@@ -14,7 +14,7 @@ func (r *reader) parameter(p *syntax.ParamExp) {
 		p.Split != 0, p.GlobSubst != 0, p.RcExpand != 0, len(p.Modifiers) > 0:
 		r.setWild()
 	}
-	if p.Index != nil && !isWholeList(p.Index) {
+	if w, ok := p.Index.(*syntax.Word); p.Index != nil && !(ok && isOneOf(w.Lit(), []string{"@", "*"})) {
 		r.arithmetic(p.Index)
 	}
 	if p.Slice != nil {
@@ -38,12 +38,6 @@ func (r *reader) parameter(p *syntax.ParamExp) {
 	r.certain = false
 	r.visit(p.Exp.Word)
 	r.certain = before
-}
-
-// isWholeList reports whether an index is @ or *.
-func isWholeList(x syntax.ArithmExpr) bool {
-	w, ok := x.(*syntax.Word)
-	return ok && (w.Lit() == "@" || w.Lit() == "*")
 }
 
 // visit visits the commands in a word.
@@ -308,34 +302,25 @@ func isPoison(name string) bool {
 		strings.HasSuffix(name, "PAGER") || strings.HasSuffix(name, "_EDITOR") || strings.HasPrefix(name, "CARGO_TARGET_")
 }
 
-// plainSettings returns the flags in a variable of poison that decide nothing about which programs run. "-D*" is a
-// flag with an attached value.
-func plainSettings(name string) string {
-	switch name {
-	case "NODE_OPTIONS":
-		return " --max-old-space-size --max_old_space_size --no-warnings --no-deprecation --trace-warnings --enable-source-maps --experimental-vm-modules --stack-trace-limit "
-	case "GOFLAGS":
-		return " -mod -buildvcs -count -trimpath -tags -p -v -short -race -timeout "
-	case "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "CGO_CFLAGS", "CGO_CXXFLAGS", "CGO_LDFLAGS":
-		return " -O* -g* -I* -L* -l* -D* -U* -march -mtune -std -pthread -fPIC -fsanitize -fno-omit-frame-pointer -static -Wall -Wextra -Werror -Wpedantic -pedantic -w "
-	case "RUSTFLAGS":
-		return " -D* -A* -W* -D -A -W warnings dead_code unused unused_imports unused_variables "
-	case "MAKEFLAGS":
-		return " -j* -j -s --no-print-directory "
-	}
-	return ""
+// plainSettings are the flags in a variable of poison that decide nothing about which programs run. "-D*" is a flag with
+// an attached value.
+var plainSettings = []struct{ names, flags string }{
+	{" NODE_OPTIONS ", " --max-old-space-size --max_old_space_size --no-warnings --no-deprecation --trace-warnings --enable-source-maps --experimental-vm-modules --stack-trace-limit "},
+	{" GOFLAGS ", " -mod -buildvcs -count -trimpath -tags -p -v -short -race -timeout "},
+	{" CFLAGS CXXFLAGS CPPFLAGS LDFLAGS CGO_CFLAGS CGO_CXXFLAGS CGO_LDFLAGS ", " -O* -g* -I* -L* -l* -D* -U* -march -mtune -std -pthread -fPIC -fsanitize -fno-omit-frame-pointer -static -Wall -Wextra -Werror -Wpedantic -pedantic -w "},
+	{" RUSTFLAGS ", " -D* -A* -W* -D -A -W warnings dead_code unused unused_imports unused_variables "},
+	{" MAKEFLAGS ", " -j* -j -s --no-print-directory "},
 }
 
 // isPlainSetting reports whether the value of such a variable has only these flags.
-func isPlainSetting(name, value string) bool {
-	list := plainSettings(name)
-	for field := range strings.FieldsSeq(value) {
-		flag, _, _ := strings.Cut(field, "=")
-		if list == "" || !isDangerous(flag, list) {
-			return false
-		}
+func isPlainSetting(name, value string) (ok bool) {
+	for _, s := range plainSettings {
+		ok = ok || hasName(s.names, name) && !slices.ContainsFunc(strings.Fields(value), func(field string) bool {
+			flag, _, _ := strings.Cut(field, "=")
+			return !isDangerous(flag, s.flags)
+		})
 	}
-	return list != ""
+	return ok
 }
 
 // ownModules reports whether a value of PYTHONPATH has folders of the project only, whose code the operator trusts.
