@@ -342,6 +342,9 @@ func mayMatch(glob string, others []string) bool {
 // may send it.
 func (c *command) isData(i int, patterns []string) bool {
 	before := c.Argv[i-1]
+	if before == nil && i > 2 && c.Argv[i-2] != nil && isOneOf(*c.Argv[i-2], headers) && c.IsWord(i-1) {
+		before = c.Name // behind the value of a header
+	}
 	if before == nil || !does(c.Name, "calls") || !c.IsWord(i) {
 		return false
 	}

@@ -471,16 +471,20 @@ var unchanging = []string{"add", "blame", "cat-file", "commit", "diff", "grep", 
 // namesOnly are subcommands of git that show names, and no file.
 var namesOnly = []string{"branch", "check-ignore", "describe", "for-each-ref", "ls-files", "merge-base", "rev-parse", "status", "tag"}
 
+// testers run tests, which words with a star choose, as in go test -run 'TestA.*'.
+var testers = []string{"cargo", "ctest", "dart", "dotnet", "flutter", "go", "gradle", "gradlew", "jest", "mocha", "mvn", "mvnw", "phpunit", "pytest", "rspec", "swift", "vitest", "xcodebuild"}
+
 // filesOf returns the words behind the program that may be files: not the text that grep searches for, nor the script of
-// sed, nor what rg and git leave out.
+// sed, nor what rg and git leave out, nor the names of tests.
 func filesOf(c *shell.Command, args []*string) []*string {
 	isText := false
 	if len(args) > 0 && args[0] != nil && does(c.Name, "searches", "edits") {
 		others, doubt := c.FindFlags([]string{"e", "f", "regexp", "expression", "file", "files", "g", "glob", "iglob", "include", "exclude"})
 		isText = len(others) == 0 && !doubt && !slices.ContainsFunc(args[1:], func(w *string) bool { return w != nil && *w == *args[0] })
 	}
+	isTest := c.Name != nil && isOneOf(*c.Name, testers)
 	isNone := func(w *string) bool {
-		return w != nil && (isText && w == args[0] || strings.HasPrefix(*w, "!") || strings.HasPrefix(*w, ":!"))
+		return w != nil && (isText && w == args[0] || strings.HasPrefix(*w, "!") || strings.HasPrefix(*w, ":!") || isTest && strings.Contains(*w, "*") && !strings.Contains(*w, "/"))
 	}
 	if !slices.ContainsFunc(c.Argv[1:], isNone) {
 		return c.Argv[1:]
