@@ -50,13 +50,11 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, t targets) {
 
 // assignments visits the assignments in front of a command.
 func (r *reader) assignments(c *syntax.CallExpr, s *syntax.Stmt, to *origin) {
+	isFirst := s == r.first
 	for _, a := range c.Assigns {
 		before, unknowns := r.script.wild, len(r.script.Unknowns)
-		value := r.assign(a)
-		if a.Value != nil && isOneOf(strings.Trim(r.source(a.Value), `"`), []string{"$(mktemp)", "$(mktemp -d)"}) {
-			value = word{ends: &ends{start: "/tmp/", pattern: "/tmp/tmp.XXXXXXXXXX"}} // a new file, whose letters mean nothing
-		}
-		if s == r.first && len(c.Args) == 0 && len(s.Redirs) == 0 && a.Index == nil && a.Array == nil && !a.Append && !strings.Contains(value.text, "~") {
+		value := outputOf(r, a, r.assign(a))
+		if isFirst && len(c.Args) == 0 && len(s.Redirs) == 0 && a.Index == nil && a.Array == nil && !a.Append && !strings.Contains(value.text, "~") {
 			value.many = false // no shell splits it
 			setConstant(r, a.Name.Value, value)
 		}
@@ -69,6 +67,22 @@ func (r *reader) assignments(c *syntax.CallExpr, s *syntax.Stmt, to *origin) {
 			Value *string
 		}{a.Name.Value, value.pointer()})
 	}
+}
+
+// outputOf returns what stands certainly in the output of some commands that print paths, which a variable gets; else its
+// value. The names of files count as files, as those that a glob finds.
+func outputOf(r *reader, a *syntax.Assign, value word) word {
+	name, inner, _ := strings.Cut(strings.TrimRight(r.source(a), `"`), "$(")
+	list, _ := strings.CutSuffix(strings.ReplaceAll(inner, " 2>/dev/null", ""), " | head -1)")
+	switch {
+	case strings.TrimRight(name, `"`) != a.Name.Value+"=", len(r.funcs) > 0, strings.ContainsAny(list, ";&|`$<>\n\\"):
+	case inner == "mktemp)", inner == "mktemp -d)":
+		return word{ends: &ends{start: "/tmp/", pattern: "/tmp/tmp.XXXXXXXXXX"}} // a new file, whose letters mean nothing
+	case inner == "pwd)", inner == "git rev-parse --show-toplevel)", hasStart(inner, "go list -m -f '{{.Dir}}' "),
+		hasStart(list, "ls -t ", "ls -d ", "ls -td ", "ls -dt ", "ls -1t ", "ls -t1 ") && !strings.Contains(list[5:], " -"):
+		return word{ends: &ends{operand: true}}
+	}
+	return value
 }
 
 // checkWords looks for words that shells read otherwise than the parser.
