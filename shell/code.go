@@ -309,7 +309,7 @@ func (c *codeReader) isImportable(module, name, alias string) bool {
 
 // isSecret reports whether a name is that of a key or a password.
 func isSecret(name string) bool {
-	const parts = "secret passwd password api_key apikey private_key access_key credential"
+	const parts = "secret passwd password api_key apikey private_key access_key credential environ"
 	name = strings.ToLower(name)
 	return strings.HasSuffix(name, "token") || slices.ContainsFunc(strings.Fields(parts), func(part string) bool { return strings.Contains(name, part) })
 }
@@ -317,7 +317,7 @@ func isSecret(name string) bool {
 // isShown judges the name of a module that no table has: nothing of it is called, but what asks a question. It judges
 // type, too, whose value nothing may call.
 func (c *codeReader) isShown(i int) bool {
-	if len(c.open) == 0 || c.at(i-1).kind != '(' && c.at(i-1).kind != ',' {
+	if len(c.open) == 0 || c.at(i-1).kind != '(' && c.at(i-1).kind != ',' || c.isSettings(i) {
 		return false
 	}
 	end := i + 1
@@ -334,6 +334,11 @@ func (c *codeReader) isShown(i int) bool {
 		end += 2
 	}
 	return c.isInspected() && c.at(end).kind == ')' || c.isViewed(end)
+}
+
+// isSettings reports whether a name alone stands for settings, which may have keys.
+func (c *codeReader) isSettings(i int) bool {
+	return c.at(i+1).kind != '.' && hasName(" settings config conf env ", c.list[i].text)
 }
 
 // isPlainFormat reports whether a token is a text whose format method names no attribute and no index.

@@ -6,7 +6,10 @@ import (
 )
 
 // findActions are the words of find in front of a command.
-var findActions = []string{"-exec", "-execdir", "-ok", "-okdir"}
+const findActions = " -exec -execdir -ok -okdir "
+
+// findPrinters are words of find in front of a file that it writes.
+const findPrinters = " -fprint -fprint0 -fprintf -fls "
 
 // followFind follows the commands of find.
 func followFind(r *reader, j *job) {
@@ -20,17 +23,11 @@ func followFind(r *reader, j *job) {
 	for i := 1; i < len(j.argv) && r.reason == ""; i++ {
 		w := j.argv[i]
 		switch {
-		case w.known && i >= inside && isOneOf(w.text, findActions):
+		case w.known && i >= inside && hasName(findActions+findPrinters, w.text):
 			inside = followAction(r, i, j)
-		case w.known && i >= inside && i < len(j.argv)-1 && isOneOf(w.text, []string{"-fprint", "-fprint0", "-fprintf", "-fls"}):
-			r.addWrite(j.argv[i+1])
-			j.Writes = append(j.Writes, j.argv[i+1].pointer())
-			if glob := j.argv[i+1].glob(); glob != "" {
-				j.Globs = append(j.Globs, glob)
-			}
 		case !w.known && w.many && w.open().pattern == "":
 			r.setWild() // it may become a whole command
-		case !w.known && (i >= inside || unknown) && w.mayBe(findActions...):
+		case !w.known && (i >= inside || unknown) && w.mayBe(strings.Fields(findActions)...):
 			if i+2 <= last && !(j.argv[i+1].known && j.argv[i+1].mayFlag()) {
 				r.runQuietly(j.wrap("find", longer[i+1:], false)) // perhaps -exec with a command and its end
 			}
@@ -41,7 +38,11 @@ func followFind(r *reader, j *job) {
 
 // followAction follows the command behind word i, and returns the index of its end.
 func followAction(r *reader, i int, j *job) (end int) {
-	end = i + 1
+	if end = i + 1; end < len(j.argv) && hasName(findPrinters, j.argv[i].text) {
+		r.addWrite(j.argv[end])
+		j.Writes, j.Globs = append(j.Writes, j.argv[end].pointer()), append(j.Globs, j.argv[end].glob())
+		return end + 1
+	}
 	for end < len(j.argv) && j.argv[end].text != ";" && (j.argv[end].text != "+" || j.argv[end-1].text != "{}") {
 		end++
 	}

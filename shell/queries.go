@@ -10,7 +10,7 @@ const harmlessQueries = " .tables .schema .mode .headers .header .databases .ind
 	`\d \d+ \dt \dt+ \dn \du \di \df \l \l+ \x \conninfo `
 
 // runningQueries are parts of texts for databases that run a program or read another text.
-var runningQueries = []string{"system", "program", "source", "pager", "load_extension", "edit("}
+var runningQueries = []string{"system", "program", "source", "pager", "load_extension", "edit(", "writefile", "readfile"}
 
 // judgeQuery judges the client of a database: some commands in its text run a program.
 func judgeQuery(r *reader, name string, args []word) {

@@ -445,12 +445,12 @@ func fetchesPackage(argv []word) bool {
 
 // fetchesProgram reports whether a command fetches a program that the project may not have, to run or to install it.
 func fetchesProgram(argv []word) bool {
-	if len(argv) < 2 || !argv[1].known || !hasName(" go uv cargo dotnet ", argv[0].text) {
+	if len(argv) < 2 || !argv[1].known || !hasName(" go uv cargo dotnet composer ", argv[0].text) {
 		return false
 	}
 	command := argv[0].text + "_" + argv[1].text
 	if !hasName(" go_run go_install go_tool ", command) {
-		return hasName(" uv_tool cargo_binstall dotnet_dnx ", command)
+		return hasName(" uv_tool cargo_binstall dotnet_dnx composer_create-project composer_global ", command)
 	}
 	at := slices.IndexFunc(argv[2:], func(w word) bool {
 		return strings.Contains(w.text, "@") || strings.HasPrefix(w.text, ".") || strings.HasSuffix(w.text, ".go")
@@ -481,7 +481,7 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 
 // trustsAs is trusts for a program as it is written.
 func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
-	if len(r.options.Trusted) == 0 || inScratch(r) || fetchesProgram(argv) || hasName(" bun uv ", argv[0].text) && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-" }) {
+	if trustsNone(r) || fetchesProgram(argv) || hasName(" bun uv docker ", argv[0].text) && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-" }) {
 		return false, nil, nil // or it reads code from standard input
 	}
 	for _, entry := range r.options.Trusted {
@@ -511,9 +511,9 @@ func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
 	return false, nil, inner
 }
 
-// inScratch reports whether the text went to a folder for temporary files, whose code is not the project's.
-func inScratch(r *reader) bool {
-	return hasStart(r.folder+"/", "/tmp/", "/var/tmp/", "/dev/shm/", "/private/tmp/") && !strings.HasPrefix(r.folder+"/", r.options.Folder+"/")
+// trustsNone reports whether the operator trusts nothing here: the code of folders for temporary files is not the project's.
+func trustsNone(r *reader) bool {
+	return len(r.options.Trusted) == 0 || hasStart(r.folder+"/", "/tmp/", "/var/tmp/", "/dev/shm/", "/private/tmp/") && !strings.HasPrefix(r.folder+"/", r.options.Folder+"/")
 }
 
 // readsCode reports whether an interpreter runs code that is no file of the project.
@@ -594,7 +594,10 @@ var runnerFlags = []struct{ programs, own, plain, unsafe string }{
 	{" npm ", " --prefix ", " -D ", ""},
 	{" pnpm ", " -C --dir --prefix ", " -D ", ""},
 	{" yarn bun ", " --cwd ", " -D ", ""},
-	{" make ninja ", " -C -f --directory --file --makefile ", "", ""},
+	{" make ninja ", " -C -f --directory --file --makefile ", "", " -E "},
+	{" mvn mvnw ./mvnw ", " -s --settings -gs --global-settings -t --toolchains ", "", " -s --settings -gs --global-settings -t --toolchains "},
+	{" phpunit pest ", "", "", " -d --extension --printer "},
+	{" knip ", "", "", " --allow-remove-files "},
 	{" mvn mvnw ./mvnw ", " -f --file ", " -DskipTests -DskipITs -Dmaven.test.skip -Dtest -Dit.test -DfailIfNoTests -Dsurefire.failIfNoSpecifiedTests -Dincludes -Dexpression -DforceStdout -pl -amd -nsu -ntp ", ""},
 	{" gradle gradlew ./gradlew ", " -p --project-dir ", "", ""},
 	{" cmake ", "", " -DCMAKE_BUILD_TYPE -DCMAKE_EXPORT_COMPILE_COMMANDS -DBUILD_TESTING -DBUILD_SHARED_LIBS -DCMAKE_INSTALL_PREFIX -DCMAKE_CXX_STANDARD --build --install --prefix ", ""},
@@ -675,34 +678,59 @@ func (r *reader) skipFlag(words []word, program, own, plain string) (used int, o
 // codeEnds are the ends of names of files with code, and packageEnds those of what a runner unpacks or loads.
 const (
 	codeEnds    = " .py .js .cjs .mjs .jsx .ts .cts .mts .tsx .go .rs .rb .php .pl .lua .sh .bats .cmake .gradle .mk .toml .ini .cfg "
-	packageEnds = "  .tgz .gz .zip .tar .whl .gem .jar .dll .ipynb .exs .kts .nix .csproj .sln .fsx .csx .gemspec .yml .yaml .zig .swift .dart "
+	packageEnds = "  .prisma .hs .lhs .conda .xcodeproj .xcworkspace .proj .targets .props .runsettings .neon .tgz .gz .zip .tar .whl .gem .jar .dll .ipynb .exs .kts .nix .csproj .sln .fsx .csx .gemspec .yml .yaml .zig .swift .dart "
 )
 
 // dataFlags are parts of the names of flags whose values a runner writes, or compares with names.
-var dataFlags = []string{"out", "report", "cov", "cache", "log", "temp", "tmp", "cpuprof", "memprof", "trace", "junit", "dist", "target", "dest", "result", "data", "derived", "ignore", "exclude", "prefix"}
+var dataFlags = []string{"out", "report", "cov", "cache", "log", "temp", "tmp", "cpuprof", "memprof", "trace", "junit", "dist", "target", "dest", "result", "data", "derived", "ignore", "exclude", "prefix", "base", "root-path", "pattern", "grep", "url", "route"}
+
+// loaderFlags are parts of the names of flags whose values a runner loads, although dataFlags has a part of them, too.
+var loaderFlags = []string{"reporter", "processor", "config", "template", "module", "provider"}
+
+// hasPart reports whether a flag has one of the parts, in any case.
+func hasPart(flag string, parts []string) bool {
+	flag = strings.ToLower(flag)
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(flag, part) })
+}
+
+// flagBefore returns the flag in front of a word, or "".
+func flagBefore(words []word, at int) string {
+	if at > 0 && words[at-1].mayFlag() {
+		return words[at-1].text
+	}
+	return ""
+}
+
+// outside returns the path of a word of a runner, and whether it is certainly outside of the folder.
+func outside(r *reader, name string) (full string, ok bool) {
+	name = strings.TrimSuffix(name[strings.LastIndexAny(name, "= ")+1:], "/...")
+	for _, start := range []string{"@", "file:", "link:", "//"} {
+		name = strings.TrimPrefix(name, start)
+	}
+	full = r.fullPath(name)
+	ok = path.IsAbs(name) || r.folder != unknownFolder && hasStart(name, "..")
+	return full, ok && !strings.HasPrefix(full+"/", r.options.Folder+"/") && !strings.HasPrefix(full, "/dev/")
+}
 
 // loadsForeign reports whether one of the words names code outside of the folder, or, unless the words are data, a folder
 // or a package there, whose code or configuration a runner may load.
 func loadsForeign(r *reader, words []word, at int, isData bool) bool {
 	flag, name, attached := strings.Cut(words[at].text, "=")
 	isFlag, ends := words[at].mayFlag(), codeEnds
-	switch {
-	case !attached && isFlag:
-		return false
-	case !attached:
-		if flag, name = "", flag; at > 0 && words[at-1].mayFlag() {
-			flag = words[at-1].text
+	if !attached {
+		if flag, name = flagBefore(words, at), flag; isFlag {
+			return false
 		}
 	}
-	isOfProgram := flag == "" && words[0].text == "run" && at > 1 && !words[1].mayFlag()
-	if !isData && !isOfProgram && attached == isFlag {
+	isOfProgram := words[0].text == "run" && at > 1 && !words[1].mayFlag() && flag == ""
+	isFolder := attached && !isFlag && hasPart(flag, []string{"dir", "path", "file", "root", "home"}) // make DESTDIR=/x
+	if !isData && !isOfProgram && !isFolder {
 		ends += packageEnds
 	}
-	isOutput := isOneOf(flag, []string{"-o", "-B"}) || slices.ContainsFunc(dataFlags, func(part string) bool { return strings.Contains(strings.ToLower(flag), part) })
-	isOutside := path.IsAbs(name) || r.folder != unknownFolder && hasStart(name, "..")
-	full := r.fullPath(name)
-	isOutside = isOutside && !strings.HasPrefix(full+"/", r.options.Folder+"/") && !strings.HasPrefix(full, "/dev/")
-	return !isOutput && isOutside && (flag == "-r" && !isData || strings.Contains(ends, " "+path.Ext(full)+" "))
+	isList := hasStart(name, "@/", "@..") || isOneOf(flag, []string{"-r", "--requirement"})
+	isOutput := isOneOf(flag, []string{"-o", "-B", "-run", "-bench", "-k"}) || hasPart(flag, dataFlags) && !hasPart(flag, loaderFlags)
+	full, isOutside := outside(r, name)
+	return !isOutput && isOutside && (isList && !isData || strings.Contains(ends, " "+path.Ext(full)+" "))
 }
 
 // behindRunner returns the index of the program behind "uv run" and its like, or 0.
@@ -821,6 +849,7 @@ func isUnsafe(flag string, shortens bool) bool {
 
 // isElsewhere reports whether a word is the address of something on another machine, which a runner may fetch and run.
 func isElsewhere(text string) bool {
+	text = text[strings.LastIndexByte(text, ' ')+1:] // "x @ https://y"
 	scheme, host, found := strings.Cut(text, "://")
 	host, _, _ = strings.Cut(host, "/")
 	name, _, _ := strings.Cut(strings.TrimPrefix(host, "[::1]"), ":")
@@ -842,7 +871,7 @@ func isPlainArgument(w word, row *options) bool {
 	case clusters && len(w.text) > 2 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(key, "cCfpD"):
 		return false
 	case assigns && w.text[0] != '-':
-		return isPlain(value) && !isPoison(key) && key != "SHELL"
+		return isPlain(value) && !isPoison(key) && key != "SHELL" && key != "CONFIG_SHELL"
 	}
 	return true
 }

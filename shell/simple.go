@@ -119,10 +119,11 @@ func (r *reader) redirections(list []*syntax.Redirect) (t targets) {
 			}
 		}
 		switch d.Op {
-		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-			if text := r.heredocText(d); d.Op == syntax.WordHdoc {
-				noteValues(r, text)
-			}
+		case syntax.Hdoc, syntax.DashHdoc:
+			r.heredocText(d)
+			continue
+		case syntax.WordHdoc:
+			noteValues(r, r.heredocText(d))
 			continue
 		}
 		w := r.word(d.Word)
