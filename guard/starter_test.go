@@ -68,6 +68,12 @@ func TestStarter(t *testing.T) {
 		`node -e "const fs=require('fs'); fs.readFileSync.constructor('x')()"`: true, `node -e "const fs=require('fs').promises; fs.rm('x')"`: true, `tsx -e "console.log(require('fs').readFileSync('.env'))"`: true,
 		"node -e \"const fs=require('fs')\n(fs.rmSync)('x')\"": true, `node -e "const r=require; r('fs').rmSync('x')"`: true, `node -e "console.log(require('fs').readFileSync('x')); const fs=require('fs'); fs.rm('x')"`: true,
 
+		// More modules of Python that only answer.
+		`python3 -c "import os; print([d for d,_,f in os.walk('src')])"`: false, `python3 -c "import socket; print(socket.gethostname())"`: false, `python3 -c "import shlex; print(shlex.split('a b'))"`: false,
+		`python3 -c "import pkgutil; print([m.name for m in pkgutil.iter_modules()])"`: false, `python3 -c "import os; print(os.readlink('a'))"`: false, `python3 -c "import ipaddress; print(ipaddress.ip_address('1.1.1.1'))"`: false,
+		`python3 -c "import socket; socket.create_connection(('a',1))"`: true, `python3 -c "import operator; operator.methodcaller('x')"`: true, `python3 -c "import site; site.addsitedir('/tmp')"`: true,
+		`python3 -c "import os; os.walk('x', onerror=os.remove)"`: true, `python3 -c "import ipaddress; ipaddress.functools.sys"`: true, `python3 -c "import heapq; heapq.merge([1], key=exec)"`: true, `python3 -c "import bisect; bisect.__builtins__"`: true,
+
 		// The reflog.
 		"git reflog -n 12": false, "git reflog show -n 3 main": false, "git reflog expire --all": true, "git reflog -n 12 expire --all": true, "git reflog delete HEAD@{1}": true, `git reflog "$x" --all`: true,
 	} {
