@@ -100,15 +100,19 @@ func isHarmlessNode(text string) (required []string, files targets, ok bool) {
 			case ok:
 				i, ok = c.readFileSync(i+3, &files)
 			}
-		case t.text == "process":
-			ok = behind.kind == '.' && hasName(nodeValues, c.at(i+2).text)
-		case isOneOf(t.text, []string{"console", "Object", "JSON"}):
-			ok = behind.kind == '.' && c.at(i+3).kind == '(' && hasName(nodeCalls, c.at(i+2).text)
+		case isOneOf(t.text, []string{"process", "console", "Object", "JSON"}):
+			ok = c.isGlobal(i)
 		default:
 			ok = behind.kind != '(' && hasName(names, t.text)
 		}
 	}
 	return required, files, ok
+}
+
+// isGlobal judges a member of a name that node has itself.
+func (c *codeReader) isGlobal(i int) bool {
+	member := c.at(i + 2).text
+	return c.at(i+1).kind == '.' && (c.list[i].text == "process" && hasName(nodeValues, member) || c.at(i+3).kind == '(' && hasName(nodeCalls, member))
 }
 
 // readFileSync judges .readFileSync("FILE") behind the token at i, or of 0, which is standard input. It notes the
