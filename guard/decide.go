@@ -125,7 +125,7 @@ func (s *Set) readHead(doc map[string]any) error {
 
 // addDecoded adds rules that are decoded already.
 func (s *Set) addDecoded(value any) error {
-	list, ok := listOf(value)
+	list, ok := asList(value)
 	if !ok {
 		return errtext.Errorf("got %s, want a list of rules", kindOf(value))
 	}

@@ -417,7 +417,7 @@ func fill(field, value any) error {
 			*field = append(*field, choice)
 		}
 	case *[]Example:
-		list, ok := listOf(value)
+		list, ok := asList(value)
 		if !ok {
 			return errtext.Errorf("got %s, want a list", kindOf(value))
 		}
@@ -440,8 +440,8 @@ func choices(value any) ([]string, error) {
 	return texts(value)
 }
 
-// listOf returns a list of anything, or of tables, as a list.
-func listOf(value any) (list []any, ok bool) {
+// asList returns a list of anything, or of tables, as a list.
+func asList(value any) (list []any, ok bool) {
 	list, ok = value.([]any)
 	if tables, isTables := value.([]map[string]any); isTables {
 		for _, t := range tables {

@@ -556,7 +556,7 @@ func (c *codeReader) argumentEnd(end int) (_ int, ok bool) {
 // may say how Python decodes the text.
 func codeTokens(text string, comments bool) (list []token, ok bool) {
 	for i := 0; i < len(text); {
-		b, name := text[i], nameAt(text[i:])
+		b, name := text[i], firstName(text[i:])
 		end := i + len(name)
 		isQuoted := end < len(text) && (text[end] == '\'' || text[end] == '"')
 		switch prefix := strings.ToLower(name); {
@@ -586,8 +586,8 @@ func codeTokens(text string, comments bool) (list []token, ok bool) {
 	return list, true
 }
 
-// nameAt returns the name or the number that a text begins with.
-func nameAt(text string) string {
+// firstName returns the name or the number that a text begins with.
+func firstName(text string) string {
 	end := 0
 	for end < len(text) && (isNameStart(text[end]) || isDigit(text[end], 10)) {
 		end++

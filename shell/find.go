@@ -40,7 +40,7 @@ func followFind(r *reader, j *job) {
 func followAction(r *reader, i int, j *job) (end int) {
 	if end = i + 1; end < len(j.argv) && hasName(findPrinters, j.argv[i].text) {
 		r.addWrite(j.argv[end])
-		j.Writes, j.Globs = append(j.Writes, j.argv[end].pointer()), append(j.Globs, j.argv[end].glob())
+		j.targets.add(j.argv[end], false, true)
 		return end + 1
 	}
 	for end < len(j.argv) && j.argv[end].text != ";" && (j.argv[end].text != "+" || j.argv[end-1].text != "{}") {

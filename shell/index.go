@@ -54,11 +54,6 @@ func (s *Script) makeIndex() {
 	x.texts, s.calls, s.index = texts.String(), kept, x
 }
 
-// has reports whether the program of a question may occur.
-func (x *index) has(q question) bool {
-	return strings.Contains(x.texts, q.name) || strings.Contains(x.texts, q.plain)
-}
-
 // appendKey appends all that an answer reads of a call.
 func (c *invocation) appendKey(key []byte) []byte {
 	key = wordsKey(wordsKey(key, c.argv), c.spoken)

@@ -56,7 +56,9 @@ func judgeFlagged(r *reader, name string, row *program, argv []word) {
 		r.setWild()
 	}
 	judgeFlags(r, name, row, argv[1:])
-	judgeSubcommand(r, row, argv)
+	if row.subs != "" && !isQuestion(argv[1:]) && !row.shows(argv) {
+		r.setWild()
+	}
 }
 
 // judgeDeclarations judges the words of export and its like behind a quote or another builtin.
@@ -97,13 +99,6 @@ func judgeUnlisted(r *reader, name string, j *job) {
 		return isNamed
 	})
 	if isRefused || slices.ContainsFunc(j.argv[1:], func(w word) bool { return !w.known && w.open().pattern == "" }) {
-		r.setWild()
-	}
-}
-
-// judgeSubcommand judges a program that runs others behind all subcommands but those of its row.
-func judgeSubcommand(r *reader, row *program, argv []word) {
-	if row.subs != "" && !isQuestion(argv[1:]) && !row.shows(argv) {
 		r.setWild()
 	}
 }
@@ -287,12 +282,8 @@ func judgeInterpreter(r *reader, name string, args []word) {
 	if judgeCode(r, name, args) || judgePerl(r, name, args) || checksOnly(name, args) {
 		return
 	}
-	if len(args) > 1 && args[0].text == "-m" && hasName(modules, args[1].text) && args[1].known {
+	if len(args) > 1 && strings.HasPrefix(name, "py") && args[0].text == "-m" && hasName(modules, args[1].text) && args[1].known {
 		r.addCall(args[1:], false)
-		if args[1].text == "pip" {
-			row, _ := findProgram("pip")
-			judgeSubcommand(r, row, args[1:])
-		}
 		return
 	}
 	r.setWild()

@@ -382,8 +382,8 @@ func (r *reader) coproc(c *syntax.CoprocClause) {
 	r.substitute("sub", []*syntax.Stmt{c.Stmt})
 }
 
-// listOf returns the parts of a list or a pipe that ends with c, the last one first.
-func listOf(r *reader, c *syntax.BinaryCmd) []*syntax.BinaryCmd {
+// partsUpTo returns the parts of a list or a pipe that ends with c, the last one first.
+func partsUpTo(r *reader, c *syntax.BinaryCmd) []*syntax.BinaryCmd {
 	for all := []*syntax.BinaryCmd{c}; ; {
 		x := c.X
 		inner, ok := x.Cmd.(*syntax.BinaryCmd)
@@ -400,7 +400,7 @@ func listOf(r *reader, c *syntax.BinaryCmd) []*syntax.BinaryCmd {
 // instead of down, where the stack would grow with the text.
 func (r *reader) binary(c *syntax.BinaryCmd) {
 	leads := r.first != nil && r.first.Cmd == c
-	all := listOf(r, c)
+	all := partsUpTo(r, c)
 	c = all[len(all)-1]
 	r.script.expect(len(all))
 	if r.first = nil; leads && !isPipe(c) {

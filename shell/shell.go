@@ -75,6 +75,19 @@ type targets struct {
 	Globs         []string
 }
 
+// add adds a file that a command reads, writes, or both.
+func (t *targets) add(w word, reads, writes bool) {
+	if !w.known {
+		t.Globs = append(t.Globs, w.glob())
+	}
+	if reads {
+		t.Reads = append(t.Reads, w.pointer())
+	}
+	if writes {
+		t.Writes = append(t.Writes, w.pointer())
+	}
+}
+
 // addFiles adds redirections to a command.
 func (c *Command) addFiles(t targets) {
 	at := *c.origin
@@ -285,7 +298,7 @@ func (s *Script) Runs(program string, words ...[]string) string {
 	if s.wild {
 		answer = "maybe"
 	}
-	if x := s.index; x != nil && !x.has(q) {
+	if x := s.index; x != nil && !strings.Contains(x.texts, q.name) && !strings.Contains(x.texts, q.plain) {
 		if x.open || slices.ContainsFunc(x.patterns, func(w word) bool { return w.mayBe(program) }) {
 			return "maybe"
 		}

@@ -121,38 +121,31 @@ func (r *reader) redirections(list []*syntax.Redirect) (t targets) {
 		switch d.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			r.heredocText(d)
-			continue
 		case syntax.WordHdoc:
 			noteValues(r, r.heredocText(d))
-			continue
-		}
-		w := r.word(d.Word)
-		switch d.Op {
-		case syntax.DplIn, syntax.DplOut:
-			if w.known && strings.Trim(w.text, "0123456789-") == "" {
-				continue
-			}
-		}
-		if !w.known {
-			t.Globs = append(t.Globs, w.glob())
-		}
-		switch d.Op {
-		case syntax.RdrIn, syntax.DplIn:
-			t.Reads = append(t.Reads, w.pointer())
-			r.certain = r.certain && w.text == "/dev/null"
-		case syntax.RdrInOut:
-			t.Reads = append(t.Reads, w.pointer())
-			r.addWrite(w)
-			t.Writes = append(t.Writes, w.pointer())
 		default:
-			r.addWrite(w)
-			t.Writes = append(t.Writes, w.pointer())
-			if strings.Contains(w.text, "/") && !strings.HasPrefix(w.text, "/dev/") {
-				r.certain = false // the folder may be missing
-			}
+			redirect(r, d.Op, r.word(d.Word), &t)
 		}
 	}
 	return t
+}
+
+// redirect adds the target of a redirection.
+func redirect(r *reader, op syntax.RedirOperator, w word, t *targets) {
+	if (op == syntax.DplIn || op == syntax.DplOut) && w.known && strings.Trim(w.text, "0123456789-") == "" {
+		return
+	}
+	isInput := op == syntax.RdrIn || op == syntax.DplIn
+	t.add(w, isInput || op == syntax.RdrInOut, !isInput)
+	if !isInput {
+		r.addWrite(w)
+	}
+	switch {
+	case isInput:
+		r.certain = r.certain && w.text == "/dev/null"
+	case op != syntax.RdrInOut && strings.Contains(w.text, "/") && !strings.HasPrefix(w.text, "/dev/"):
+		r.certain = false // the folder may be missing
+	}
 }
 
 // noteFiles adds the files that a text of a program names to its command.
