@@ -348,9 +348,18 @@ func (c *command) isData(i int, patterns []string) bool {
 	if before == nil || !does(c.Name, "calls") || !c.IsWord(i) {
 		return false
 	}
-	glob := strings.TrimPrefix(c.Glob(i), "$")
-	return isOneOf(*before, headers) || (strings.HasPrefix(glob, "http://") || strings.HasPrefix(glob, "https://")) &&
-		(!strings.HasPrefix(*before, "-") || isOneOf(*before, quiet)) && !matchesOne(patterns, strings.ReplaceAll(glob, "*", "x"))
+	glob := strings.TrimLeft(c.Glob(i), "$")
+	return isOneOf(*before, headers) || addressOf(glob) != "" && (!strings.HasPrefix(*before, "-") || isOneOf(*before, quiet)) &&
+		!matchesOne(patterns, strings.ReplaceAll(glob, "*", "x"))
+}
+
+// addressOf returns the beginning of an address that a glob certainly has, with its host, or "".
+func addressOf(glob string) string {
+	start, _, _ := strings.Cut(strings.TrimLeft(glob, "$"), "*")
+	if strings.Count(start, "/") < 3 || !strings.HasPrefix(start, "http://") && !strings.HasPrefix(start, "https://") {
+		return ""
+	}
+	return start
 }
 
 // quiet are flags of curl without a value.

@@ -178,7 +178,7 @@ func (v *verdict) needed(b *block, l *line) (*Rule, error) {
 	if err := l.call.pay(l.searchSteps(b.programs)); err != nil {
 		return nil, err
 	}
-	if b.programs != nil && !l.mayRun(b.programs) {
+	if b.programs != nil && !slices.ContainsFunc(b.programs, func(p string) bool { return l.run(p) != no }) {
 		return nil, nil
 	}
 	if err := l.call.pay(1 + len(b.text)/decodedBytes); err != nil {

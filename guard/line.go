@@ -232,11 +232,6 @@ func (l *line) run(program string) answer {
 	return a
 }
 
-// mayRun reports whether one of the programs may run.
-func (l *line) mayRun(programs []string) bool {
-	return slices.ContainsFunc(programs, func(p string) bool { return l.run(p) != no })
-}
-
 // lists reports whether the line shows one of the programs.
 func (l *line) lists(programs []string) bool {
 	return slices.ContainsFunc(programs, func(p string) bool { return len(l.named[p])+len(l.wrapped[p]) > 0 })

@@ -482,9 +482,9 @@ func filesOf(c *shell.Command, args []*string) []*string {
 		others, doubt := c.FindFlags([]string{"e", "f", "regexp", "expression", "file", "files", "g", "glob", "iglob", "include", "exclude"})
 		isText = len(others) == 0 && !doubt && !slices.ContainsFunc(args[1:], func(w *string) bool { return w != nil && *w == *args[0] })
 	}
-	isTest := c.Name != nil && isOneOf(*c.Name, testers)
 	isNone := func(w *string) bool {
-		return w != nil && (isText && w == args[0] || strings.HasPrefix(*w, "!") || strings.HasPrefix(*w, ":!") || isTest && strings.Contains(*w, "*") && !strings.Contains(*w, "/"))
+		return w != nil && (isText && w == args[0] || strings.HasPrefix(*w, "!") || strings.HasPrefix(*w, ":!") ||
+			strings.Contains(*w, "*") && !strings.Contains(*w, "/") && c.Name != nil && isOneOf(*c.Name, testers))
 	}
 	if !slices.ContainsFunc(c.Argv[1:], isNone) {
 		return c.Argv[1:]
@@ -644,6 +644,11 @@ func (r *Rule) commandHosts(c *command) answer {
 	if calls && *c.Name == "git" {
 		sub := c.Subcommand()
 		calls = sub == nil || !isOneOf(*sub, localGit)
+	}
+	for i := range c.Argv {
+		if start := addressOf(c.Glob(i)); start != "" {
+			any = max(any, r.fetchHosts(start))
+		}
 	}
 	for _, w := range c.distinct {
 		if w == nil {

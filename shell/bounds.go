@@ -25,7 +25,7 @@ func checkBounds(text string) string {
 		}
 		if isBreak(b) {
 			n.countWord(text[start:i])
-			if isSeparator(b) {
+			if b == ';' || b == '\n' || b == '|' || b == '&' {
 				n.chained = 0
 			}
 			start = i + 1
@@ -75,9 +75,6 @@ func (n *depthCount) countWord(word string) {
 		n.chained = 0
 	}
 }
-
-// isSeparator reports whether a byte ends a command.
-func isSeparator(b byte) bool { return b == ';' || b == '\n' || b == '|' || b == '&' }
 
 // isBreak reports whether a byte ends a word.
 func isBreak(b byte) bool {

@@ -42,7 +42,8 @@ func (j *job) inner(name, via string, text word) nestedText {
 
 // splits reports whether env -S certainly splits a text as Fields does, and rest stands behind it.
 func (j *job) splits(text word, rest []word) bool {
-	return text.known && isSplittable(text.text) && endsWith(j.argv[:len(j.argv)-len(rest)], text.text)
+	last := j.argv[len(j.argv)-len(rest)-1].text // the text, or a flag with it
+	return text.known && isSplittable(text.text) && (last == text.text || len(last) > 1 && last[0] == '-' && strings.HasSuffix(last, text.text))
 }
 
 // followWords follows a wrapper whose remaining words are the command.
@@ -145,12 +146,6 @@ func (r *reader) skipAssignments(name string, row *program, words []word, certai
 		}
 	}
 	return words, certain, true
-}
-
-// endsWith reports whether the last word is a text, or a flag with the text.
-func endsWith(words []word, text string) bool {
-	last := words[len(words)-1].text
-	return last == text || len(last) > 1 && last[0] == '-' && strings.HasSuffix(last, text)
 }
 
 // inputWords returns the words of the command that xargs runs, with a word for its input.

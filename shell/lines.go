@@ -224,7 +224,7 @@ func (p *places) joins(text string, start, backslash int) bool {
 	case doubled:
 		return before != '$' && !p.hasComment(text, start, backslash)
 	case document:
-		return before != '$' && !p.endsDocument(strings.TrimLeft(text[start:backslash], "\t")) &&
+		return before != '$' && !slices.ContainsFunc(p.delimiters, func(d string) bool { return strings.HasPrefix(d, strings.TrimLeft(text[start:backslash], "\t")) }) &&
 			!p.hasComment(text, start, backslash)
 	}
 	if p.hasComment(text, start, backslash) || before == '}' {
@@ -235,24 +235,14 @@ func (p *places) joins(text string, start, backslash int) bool {
 	return isBlank(before) || isBlank(after) || strings.IndexByte("&|;(", before) >= 0 && isLetter
 }
 
-// endsDocument reports whether a line may be joined to the delimiter of a here-document.
-func (p *places) endsDocument(line string) bool {
-	return slices.ContainsFunc(p.delimiters, func(d string) bool { return strings.HasPrefix(d, line) })
-}
-
 // hasComment reports whether a comment may begin in a part of a line.
 func (p *places) hasComment(text string, start, end int) bool {
 	for i := start; i < end; i++ {
-		if text[i] == '#' && p.list[i] == unquoted && (i == 0 || beginsComment(text[i-1])) {
+		if text[i] == '#' && p.list[i] == unquoted && (i == 0 || isBreak(text[i-1]) || text[i-1] < ' ' || text[i-1] >= 0x7f) { // as some shell reads it
 			return true
 		}
 	}
 	return false
-}
-
-// beginsComment reports whether a "#" behind the byte may begin a comment in some shell.
-func beginsComment(before byte) bool {
-	return isBreak(before) || before < ' ' || before >= 0x7f
 }
 
 // isBlank reports whether a byte ends a word and begins no operator.
