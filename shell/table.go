@@ -102,8 +102,8 @@ var versionFolders = []string{"/Library/Frameworks/Python.framework/Versions/*/b
 // isScript reports whether a program is named by a path that is not in one of the system's folders.
 func isScript(name string) bool {
 	folder := path.Dir(name)
-	isSystem := slices.ContainsFunc(versionFolders, func(pattern string) bool { ok, _ := path.Match(pattern, folder); return ok })
-	return strings.Contains(name, "/") && !hasName(systemFolders, folder) && !isSystem
+	isSystem := func(pattern string) bool { ok, _ := path.Match(pattern, folder); return ok }
+	return strings.Contains(name, "/") && !hasName(systemFolders, folder) && !slices.ContainsFunc(versionFolders, isSystem)
 }
 
 // plainName returns the name of a program in lower case, without the ending that only Windows
