@@ -19,11 +19,11 @@ func TestCorpus(t *testing.T) {
 		most    [2]int // wrong answers in the two halves
 	}{
 		{"destructive", s.Trusted, [2]int{0, 3}},
-		{"ordinary", s.Trusted, [2]int{8, 8}},
-		{"ordinary", nil, [2]int{77, 84}}, // nearly all of them run tests, builds and scripts of the project
+		{"ordinary", s.Trusted, [2]int{8, 7}},
+		{"ordinary", nil, [2]int{77, 83}}, // nearly all of them run tests, builds and scripts of the project
 		{"fresh_destructive", s.Trusted, [2]int{0, 0}},
-		{"fresh_ordinary", s.Trusted, [2]int{7, 20}},
-		{"fresh_ordinary", nil, [2]int{76, 94}},
+		{"fresh_ordinary", s.Trusted, [2]int{6, 19}},
+		{"fresh_ordinary", nil, [2]int{75, 93}},
 	} {
 		text, err := os.ReadFile("testdata/" + tt.file + ".txt")
 		if err != nil {

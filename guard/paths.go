@@ -451,7 +451,7 @@ func isVariable(glob string) bool { return glob == "" || glob[0] == '$' }
 // opens reports whether the words of a command may be files that it opens, or that it writes.
 func (r *Rule) opens(c *command, onlyWrites bool) bool {
 	if sub, known := c.subWords(); known && len(sub) > 0 && *c.Name == "git" && sub[0] != nil && hasFlag(c.Command, []string{"output"}) == no &&
-		(isOneOf(*sub[0], namesOnly) || onlyWrites && isOneOf(*sub[0], unchanging) || *sub[0] == "log" && hasFlag(c.Command, patches) == no) {
+		(isOneOf(*sub[0], namesOnly) || !onlyWrites && *sub[0] == "rm" || onlyWrites && isOneOf(*sub[0], unchanging) || *sub[0] == "log" && hasFlag(c.Command, patches) == no) {
 		return false
 	}
 	if does(c.Name, "searches") && !onlyWrites {

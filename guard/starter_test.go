@@ -77,6 +77,9 @@ func TestStarter(t *testing.T) {
 		`python3 -c "import socket; socket.create_connection(('a',1))"`: true, `python3 -c "import operator; operator.methodcaller('x')"`: true, `python3 -c "import site; site.addsitedir('/tmp')"`: true,
 		`python3 -c "import os; os.walk('x', onerror=os.remove)"`: true, `python3 -c "import ipaddress; ipaddress.functools.sys"`: true, `python3 -c "import heapq; heapq.merge([1], key=exec)"`: true, `python3 -c "import bisect; bisect.__builtins__"`: true,
 
+		// git rm shows no content, but changes what it names.
+		"git rm --cached .env": false, "git rm -f .claude/settings.json": true, "git rm -rf src": true, "git show HEAD:.env": true, "PORT=3003 bun dev": false, "bun x evil": true, "bun dev --preload /tmp/x.js": true,
+
 		// The reflog.
 		"git reflog -n 12": false, "git reflog show -n 3 main": false, "git reflog expire --all": true, "git reflog -n 12 expire --all": true, "git reflog delete HEAD@{1}": true, `git reflog "$x" --all`: true,
 	} {
