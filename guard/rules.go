@@ -318,11 +318,14 @@ func (b *block) decodeText(text string) (*Rule, error) {
 	return r, err
 }
 
+// controls are the letters that no text of TOML has.
+const controls = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\v\f\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f"
+
 // plainRule reads a rule whose values are JSON, too, in lines of their own, as those of most rules are: the parser of
 // TOML takes several times as long. It returns nil for any other text.
 func plainRule(text string) map[string]any {
 	text, ok := strings.CutPrefix(text, "[[rule]]\n")
-	if !ok || strings.ContainsAny(text, "\\{\r\x7f") || !utf8.ValidString(text) {
+	if !ok || strings.ContainsAny(text, "\\{"+controls) || !utf8.ValidString(text) {
 		return nil
 	}
 	values := map[string]any{}
