@@ -450,8 +450,7 @@ func isVariable(glob string) bool { return glob == "" || glob[0] == '$' }
 
 // opens reports whether the words of a command may be files that it opens, or that it writes.
 func (r *Rule) opens(c *command, onlyWrites bool) bool {
-	if sub, known := c.subWords(); known && len(sub) > 0 && *c.Name == "git" && sub[0] != nil && hasFlag(c.Command, []string{"output"}) == no &&
-		(isOneOf(*sub[0], namesOnly) || !onlyWrites && *sub[0] == "rm" || onlyWrites && isOneOf(*sub[0], unchanging) || *sub[0] == "log" && hasFlag(c.Command, patches) == no) {
+	if sub, known := c.subWords(); known && len(sub) > 0 && *c.Name == "git" && sub[0] != nil && gitNamesOnly(c, *sub[0], onlyWrites) {
 		return false
 	}
 	if does(c.Name, "searches") && !onlyWrites {
@@ -460,6 +459,12 @@ func (r *Rule) opens(c *command, onlyWrites bool) bool {
 		}
 	}
 	return !does(c.Name, "opens none") && !(onlyWrites && does(c.Name, "reads", "mostly reads")) && !(r.Pack != "" && !onlyWrites && does(c.Name, "lists"))
+}
+
+// gitNamesOnly reports whether a subcommand of git shows no file, or changes none.
+func gitNamesOnly(c *command, sub string, onlyWrites bool) bool {
+	return hasFlag(c.Command, []string{"output"}) == no &&
+		(isOneOf(sub, namesOnly) || !onlyWrites && sub == "rm" || onlyWrites && isOneOf(sub, unchanging) || sub == "log" && hasFlag(c.Command, patches) == no)
 }
 
 // patches are flags of git log with which it shows what is in the files.
