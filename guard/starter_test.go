@@ -80,6 +80,10 @@ func TestStarter(t *testing.T) {
 		// git rm shows no content, but changes what it names.
 		"git rm --cached .env": false, "git rm -f .claude/settings.json": true, "git rm -rf src": true, "git show HEAD:.env": true, "PORT=3003 bun dev": false, "bun x evil": true, "bun dev --preload /tmp/x.js": true,
 
+		// Files with a name that is known at run time only, in front of or behind the project's code.
+		`for f in x/package.json y; do echo z > "$f"; done; npm test`: true, `X=$(cat name); echo y > "$X"; npm test`: true, `npm test | tee "$OUT"`: true, `echo y > "/tmp/$x"; npm test`: true, `echo y > "$x.txt"; pip install -r a.txt`: true,
+		`for i in 1 2; do npm test > run-$i.log; done`: false, `L=$(mktemp); npm test > "$L"`: false, `npm test > "$LOG.log"`: false, `for i in 1 2; do echo $i > "$OUT"; done`: false,
+
 		// The reflog.
 		"git reflog -n 12": false, "git reflog show -n 3 main": false, "git reflog expire --all": true, "git reflog -n 12 expire --all": true, "git reflog delete HEAD@{1}": true, `git reflog "$x" --all`: true,
 	} {

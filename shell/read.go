@@ -80,6 +80,7 @@ type shared struct {
 	top          *syntax.Stmt       // the current statement of the outermost text
 	called       map[string]bool    // the names of the programs that may run, once there is a function
 	written      map[string]bool    // the base names of the files that the text makes; false if below /tmp only
+	writesAny    bool               // the text writes a file that may be code, with an unknown name
 	writtenAt    int                // the number of calls in front of the first file with an unknown name
 	stdin        []*syntax.Redirect // redirections of the current command
 	at           source             // the current command

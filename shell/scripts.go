@@ -265,6 +265,9 @@ func (r *reader) checkRan() {
 
 // writesCode reports whether the text writes a file that a trusted runner may run.
 func writesCode(r *reader) bool {
+	if r.runsTrusted && r.writesAny {
+		return true
+	}
 	inTemporary := r.moved || slices.ContainsFunc(r.script.calls, func(c invocation) bool {
 		return c.trusted && slices.ContainsFunc(c.argv[1:], func(w word) bool { return !w.known || strings.Contains(w.text, "tmp") })
 	})

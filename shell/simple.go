@@ -173,6 +173,9 @@ func (r *reader) addWrite(w word) {
 		r.setWild()
 	case !w.known:
 		r.writtenAt = min(r.writtenAt, len(r.script.calls))
+		end := cmp.Or(w.open().pattern, "*"+w.open().end)
+		at := strings.LastIndexAny(end, "*?]") // none if it is a new file of mktemp
+		r.writesAny = r.writesAny || at >= 0 && !isOutput("require"+end[at+1:])
 	case !strings.HasPrefix(w.text, "/dev/"):
 		name := path.Clean(w.text)
 		base := path.Base(name)
