@@ -50,13 +50,13 @@ var sizes = map[string]int{
 	"serve/programs":   220,
 	"serve/proxy":      3430,
 	"serve/ui":         920,
-	"shell":            6286, // 150 of them are rows about the flags of programs, 630 judge one-line programs, 330 what a trusted runner reads, and 120 what a variable stands for
+	"shell":            6334, // 150 of them are rows about the flags of programs, 630 judge one-line programs, 330 what a trusted runner reads, and 120 what a variable stands for
 	"starlark":         7215,
 	"store":            1532,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_087
+const maxSize = 108_135
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -400,7 +400,7 @@ func (r *Rule) commandPaths(l *line, c *command, onlyWrites bool) answer {
 	if any != yes {
 		any = max(any, r.unknownWords(c, c.Globs))
 	}
-	if any == no && !onlyWrites && slices.ContainsFunc(c.Globs, isVariable) {
+	if any == no && slices.ContainsFunc(c.Globs, isVariable) {
 		any = l.once(r, "paths", func() answer { return r.listedPaths(l) })
 	}
 	return any

@@ -67,7 +67,7 @@ func (r *reader) declareList(a *syntax.Assign, value word, lists bool) {
 }
 
 // toolFolders are folders outside of any project into which people install programs.
-const toolFolders = " $PATH ${PATH} $HOME/.cargo/bin $HOME/.local/bin $HOME/go/bin $HOME/.bun/bin $HOME/.deno/bin ~/.cargo/bin ~/.local/bin ~/go/bin ~/.bun/bin /usr/local/go/bin "
+const toolFolders = " $PATH ${PATH} $HOME/.cargo/bin $HOME/.local/bin $HOME/go/bin $HOME/.bun/bin $HOME/.deno/bin ~/.cargo/bin ~/.local/bin ~/go/bin ~/.bun/bin "
 
 // isToolPath reports whether an assignment as it is written adds only such folders to PATH.
 func isToolPath(source string) bool {
@@ -75,7 +75,7 @@ func isToolPath(source string) bool {
 	list = strings.Trim(list, `"`)
 	for folder := range strings.SplitSeq(list, ":") {
 		isSystem := hasStart(folder, "/usr/", "/opt/") && strings.HasSuffix(folder, "/bin") && isPlain(folder) && !strings.Contains(folder, "..")
-		ok = ok && folder != "" && (isSystem || strings.Contains(toolFolders+systemFolders, " "+folder+" "))
+		ok = ok && folder != "" && (isSystem || isSystemFolder(folder) || strings.Contains(toolFolders, " "+folder+" "))
 	}
 	return ok
 }

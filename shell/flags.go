@@ -108,9 +108,10 @@ type reading struct {
 	root, row *options // of the program, and of the place that is read
 	program   string
 	sub       string
-	unsure    bool // nobody knows the subcommand
-	doubt     bool // the next word may be the value of a flag
-	collects  bool // it keeps the flags
+	unsure    bool     // nobody knows the subcommand
+	doubt     bool     // the next word may be the value of a flag
+	collects  bool     // it keeps the flags
+	names     []string // of those that it keeps; nil for all
 	flags     flagWords
 	operands  []word // the words that may be no flags; nil if nobody asks
 }
@@ -177,13 +178,19 @@ func (r *reading) found(f flagWord, pairs bool) {
 	if !r.collects {
 		return
 	}
-	f.row = r.row
-	r.flags = append(r.flags, f)
+	r.keep(f)
 	for value := f.value; pairs && f.known && value != ""; {
 		var part string
 		part, value, _ = strings.Cut(value, ",")
 		key, text, _ := strings.Cut(part, "=")
-		r.flags = append(r.flags, flagWord{name: key, value: text, known: true, pair: true, row: r.row})
+		r.keep(flagWord{name: key, value: text, known: true, pair: true})
+	}
+}
+
+// keep keeps a flag if it may have one of the names.
+func (r *reading) keep(f flagWord) {
+	if f.row = r.row; r.names == nil || f.matches(r.names) != "no" {
+		r.flags = append(r.flags, f)
 	}
 }
 
@@ -314,7 +321,7 @@ func FindFlags(argv []*string, names []string) (values []*string, doubt bool) {
 // FindFlags is the function of this name for the words of the command. It knows more about those that are
 // decided at run time.
 func (c *Command) FindFlags(names []string) (values []*string, doubt bool) {
-	r := reading{collects: true}
+	r := reading{collects: true, names: names}
 	r.readWords(c.words)
 	for i := range r.flags {
 		f := &r.flags[i]

@@ -172,7 +172,7 @@ func judgeFlags(r *reader, name string, row *program, args []word) {
 
 // judgeWriter judges a program that makes files, whose names may be a part of a flag.
 func judgeWriter(r *reader, name string, row *program, argv []word) {
-	if files, ok := curlWrites(argv); ok && name == "curl" {
+	if files, ok := curlWrites(name, argv); ok {
 		for _, w := range files {
 			r.addWrite(w)
 		}
@@ -201,8 +201,11 @@ const curlShows = " -s -S -f -L -i -k -I -v -G -g -4 -6 -# -n -X -d -H -u -m -A 
 	"--retry-connrefused --header --data --data-raw --json --request --user --user-agent --compressed --insecure --include --head --verbose --no-progress-meter --get --data-urlencode --globoff " +
 	"--http1.1 --http2 --url "
 
-// curlWrites returns the files that curl writes. ok is false if it may write others.
-func curlWrites(argv []word) (files []word, ok bool) {
+// curlWrites returns the files that curl writes. ok is false if it may write others, or if the program is another.
+func curlWrites(name string, argv []word) (files []word, ok bool) {
+	if name != "curl" {
+		return nil, false
+	}
 	r := reading{collects: true}
 	r.readWords(argv)
 	isUnlisted := func(f flagWord) bool {

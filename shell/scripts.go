@@ -397,7 +397,7 @@ func (r *reader) mayShadow() bool {
 			if Uses(c.name, "unpacks") {
 				return true
 			}
-			if _, lists := curlWrites(c.argv); lists && c.name == "curl" || Uses(c.name, "reads", "opens none") {
+			if _, lists := curlWrites(c.name, c.argv); lists || Uses(c.name, "reads", "opens none") {
 				continue // r.written has the files
 			}
 			for i, w := range c.argv[1:] {

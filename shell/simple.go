@@ -173,6 +173,9 @@ func (r *reader) addWrite(w word) {
 		r.setWild()
 	case !w.known:
 		r.writtenAt = min(r.writtenAt, len(r.script.calls))
+		if home := w.open().home; home != "" {
+			put(&r.written, path.Base(home), true)
+		}
 		end := cmp.Or(w.open().pattern, "*"+w.open().end)
 		at := strings.LastIndexAny(end, "*?]") // none if it is a new file of mktemp
 		r.writesAny = r.writesAny || at >= 0 && !isOutput("require"+end[at+1:])
@@ -275,7 +278,8 @@ func (r *reader) step(j *job) (next *job) {
 		r.nested(j.inner(name, "sh -c", text))
 		return nil
 	}
-	if !ok || isScript(first) || !row.shows(j.argv) {
+	isFile := isScript(first)
+	if !ok || isFile || !row.shows(j.argv) {
 		trusted, spoken, inner := r.trusts(j.argv)
 		r.noteTrusted(trusted, inner, j.argv)
 		if inner != nil {
@@ -290,7 +294,7 @@ func (r *reader) step(j *job) (next *job) {
 			return nil
 		}
 	}
-	if isScript(first) {
+	if isFile {
 		if r.knowsScript(row, j) {
 			r.recordJob(j)
 			return nil

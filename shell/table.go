@@ -96,14 +96,47 @@ var anyOpaque, anyInterpreter = program{kind: opaque}, program{kind: interprets}
 const systemFolders = " /bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /opt/homebrew/bin /opt/homebrew/sbin /opt/local/bin " +
 	"/snap/bin /run/current-system/sw/bin "
 
-// versionFolders are those of single programs and versions.
-var versionFolders = []string{"/Library/Frameworks/Python.framework/Versions/*/bin", "/opt/homebrew/opt/*/bin", "/usr/local/opt/*/bin", "/usr/lib/jvm/*/bin", "/usr/lib/postgresql/*/bin", "/usr/local/go/bin"}
+// versionFolders are those of single programs and versions, also below the home of a user, where managers keep them.
+var versionFolders = []string{
+	"/Library/Frameworks/Python.framework/Versions/*/bin", "/opt/homebrew/opt/*/bin", "/usr/local/opt/*/bin", "/usr/lib/jvm/*/bin", "/usr/lib/postgresql/*/bin", "/usr/local/go/bin",
+	"~/.nvm/versions/node/*/bin", "~/.pyenv/shims", "~/.pyenv/versions/*/bin", "~/.rbenv/shims", "~/.volta/bin", "~/.asdf/shims", "~/.local/share/mise/shims",
+}
+
+// isSystemFolder reports whether the programs in a folder are what their names say.
+func isSystemFolder(folder string) bool {
+	if hasName(systemFolders, folder) {
+		return true
+	}
+	if folder == "" || !contains("/~$", folder[0]) {
+		return false // the usual case costs no more
+	}
+	if rest, ok := cutHome(folder); ok {
+		folder = "~/" + rest
+	}
+	return slices.ContainsFunc(versionFolders, func(pattern string) bool {
+		start, end, isOpen := strings.Cut(pattern, "*")
+		version, ok := strings.CutPrefix(folder, start)
+		version, isEnd := strings.CutSuffix(version, end)
+		return ok && isEnd && (version == "" || isOpen && version != ".." && !strings.Contains(version, "/"))
+	})
+}
+
+// cutHome returns what stands behind the home of a user in a path.
+func cutHome(name string) (rest string, ok bool) {
+	for _, home := range []string{"~/", "$HOME/", "/home/", "/Users/"} {
+		if rest, ok = strings.CutPrefix(name, home); ok {
+			if home[0] == '/' {
+				_, rest, ok = strings.Cut(rest, "/")
+			}
+			return rest, ok
+		}
+	}
+	return "", false
+}
 
 // isScript reports whether a program is named by a path that is not in one of the system's folders.
 func isScript(name string) bool {
-	folder := path.Dir(name)
-	isSystem := func(pattern string) bool { ok, _ := path.Match(pattern, folder); return ok }
-	return strings.Contains(name, "/") && !hasName(systemFolders, folder) && !slices.ContainsFunc(versionFolders, isSystem)
+	return strings.Contains(name, "/") && !isSystemFolder(path.Dir(name))
 }
 
 // plainName returns the name of a program in lower case, without the ending that only Windows

@@ -349,6 +349,13 @@ func isCalculated(name string, value word) bool {
 	return hasName(counters, name) && !(value.known && (value.text == "" || isDigits(value.text)))
 }
 
+// commitData are variables in which git finds data of a commit, and idlePrograms programs that do nothing with what
+// they get as a pager, an editor or a browser; "none" is none.
+const (
+	commitData   = " GIT_AUTHOR_DATE GIT_AUTHOR_EMAIL GIT_AUTHOR_NAME GIT_COMMITTER_DATE GIT_COMMITTER_EMAIL GIT_COMMITTER_NAME "
+	idlePrograms = " : cat echo false none true "
+)
+
 // assignName records an assignment. After one to a variable such as PATH nothing is certain.
 func (r *reader) assignName(name string, value word) {
 	name, _, _ = strings.Cut(name, "[")
@@ -359,11 +366,14 @@ func (r *reader) assignName(name string, value word) {
 	if !isPoison(name) && !isRunnerSetting(r, name, value) {
 		return
 	}
-	if value.known && (value.text == "" || isDigits(value.text)) && strings.HasPrefix(name, "GIT_") {
-		return // GIT_TERMINAL_PROMPT=0
-	}
-	if value.known && value.text == "cat" && strings.HasSuffix(name, "PAGER") {
-		r.addCall([]word{{text: "cat", known: true}, {many: true}}, false)
+	isProgram := hasName(" BROWSER VISUAL ", name) || strings.HasSuffix(name, "PAGER") || strings.HasSuffix(name, "EDITOR")
+	switch {
+	case hasName(commitData, name), value.known && value.text == "" && isProgram, // the default
+		value.known && (value.text == "" || isDigits(value.text)) && strings.HasPrefix(name, "GIT_"): // GIT_TERMINAL_PROMPT=0
+		return
+	case value.known && isProgram && hasName(idlePrograms, value.text):
+		r.addCall([]word{value}, false)
+		r.record([]word{value}, Command{Via: r.via, Wrappers: r.wrapped, origin: &origin{Text: r.at.text, Offset: r.at.offset}})
 		return
 	}
 	if value.known && isPlainSetting(name, value.text) || name == "PYTHONPATH" && r.ownModules(value) {
