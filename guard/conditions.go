@@ -333,6 +333,9 @@ func (c *command) matchWords(words [][]string) answer {
 
 // mayMatch reports whether a word that is decided at run time, but matches a glob, may match one of others.
 func mayMatch(glob string, others []string) bool {
+	if strings.HasPrefix(glob, "[1-9]") { // no flag, and no 0
+		others = slices.DeleteFunc(slices.Clone(others), func(of string) bool { return of[0] == '-' || of == "0" })
+	}
 	glob = pattern(brackets).ReplaceAllString(strings.TrimPrefix(glob, "$"), "?")
 	return glob == "" || glob[0] == '$' || slices.ContainsFunc(others, func(of string) bool { return globsMeet(of, glob) })
 }
@@ -356,6 +359,9 @@ func (c *command) isData(i int, patterns []string) bool {
 // addressOf returns the beginning of an address that a glob certainly has, with its host, or "".
 func addressOf(glob string) string {
 	start, _, _ := strings.Cut(strings.TrimLeft(glob, "$"), "*")
+	if pattern(`^(localhost|127\.0\.0\.1)(:[0-9]+)?/`).MatchString(start) {
+		return "http://" + start
+	}
 	if strings.Count(start, "/") < 3 || !strings.HasPrefix(start, "http://") && !strings.HasPrefix(start, "https://") {
 		return ""
 	}

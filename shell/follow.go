@@ -69,7 +69,7 @@ func followWords(r *reader, name string, row *program, j *job) (next *job) {
 			return nil
 		}
 	case runsInput:
-		rest = inputWords(rest, flags)
+		rest = inputWords(r, rest, flags)
 	case runsRepeat:
 		certain, rest = rest[0].text != "0", rest[1:]
 	case runsWatch:
@@ -149,13 +149,18 @@ func (r *reader) skipAssignments(name string, row *program, words []word, certai
 }
 
 // inputWords returns the words of the command that xargs runs, with a word for its input.
-func inputWords(words []word, flags flagWords) []word {
+func inputWords(r *reader, words []word, flags flagWords) []word {
 	if mark, ok := flags.get("I"); ok || flags.has(" --replace ") {
 		words = replaceInput(words, mark)
 	}
-	words = append(words[:len(words):len(words)], word{many: true})
+	input := word{many: true}
+	documents, others := inputs(r.stdin)
+	if r.piped != nil && len(documents) == 0 && !others && !flags.has(" -a --arg-file ") && len(words) > 0 && isOneOf(words[0].text, []string{"kill", "perl", "sed"}) {
+		input.ends = r.piped
+	}
+	words = append(words[:len(words):len(words)], input)
 	if len(words) == 1 {
-		return []word{{text: "echo", known: true}, {many: true}}
+		return []word{{text: "echo", known: true}, input}
 	}
 	return words
 }

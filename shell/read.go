@@ -83,6 +83,7 @@ type shared struct {
 	writesAny    bool               // the text writes a file that may be code, with an unknown name
 	writtenAt    int                // the number of calls in front of the first file with an unknown name
 	stdin        []*syntax.Redirect // redirections of the current command
+	piped        *ends              // what stands certainly in the words that a pipe passes to it; nil if nobody knows
 	at           source             // the current command
 	program      string             // the program that is followed or judged, or ""
 	kind         kind               // its kind
@@ -414,10 +415,15 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 	}
 	start := r.folder
 	fixed, left := false, c.X // whether the text alone may decide about what stands in front
+	outer, piped := r.piped, (*ends)(nil)
 	for i := len(all) - 1; i >= 0 && r.reason == ""; i-- {
 		c, before := all[i], r.certain
-		fixed, left = fixed || !isPipe(c) && r.isFixed(left), c.Y
+		fixed = fixed || !isPipe(c) && r.isFixed(left)
 		r.first = nil
+		if piped = printedBy(c, left, piped); len(r.funcs) > 0 {
+			piped = nil
+		}
+		r.piped = piped
 		switch {
 		case isPipe(c):
 			if r.substitute("pipe", []*syntax.Stmt{c.Y}) && i == 0 {
@@ -433,7 +439,7 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 		default:
 			r.conditional(func() { r.statement(c.Y) })
 		}
-		r.certain = before
+		r.certain, r.piped, left = before, outer, c.Y
 	}
 	if r.folder != start {
 		r.folder = unknownFolder // the last cd may not have happened

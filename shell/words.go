@@ -373,6 +373,10 @@ func (r *reader) part(p syntax.WordPart, out *wordBuilder) {
 	default:
 		r.expansion(p)
 		_, number := p.(*syntax.ArithmExp)
+		if e, ok := p.(*syntax.ParamExp); ok && isPlainParam(e) {
+			_, isLoop := r.constants[e.Param.Value]
+			number = isLoop && r.numbers()[e.Param.Value]
+		}
 		out.setVariable(r, p, !number)
 	}
 }
