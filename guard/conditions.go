@@ -200,7 +200,7 @@ func (r *Rule) programs(l *line) answer {
 			return yes
 		}
 	}
-	if any == no && slices.ContainsFunc(r.Programs, l.isHidden) {
+	if any == no && slices.ContainsFunc(r.Programs, l.isHidden) && (len(r.Source) == 0 || l.wild || matchesExpression(r.source, l.call.Command)) {
 		return maybe
 	}
 	return any

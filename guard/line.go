@@ -245,9 +245,20 @@ func (l *line) isHidden(program string) bool {
 	return l.wild || l.hidden[program] || !l.lists([]string{program}) && l.run(program) != no
 }
 
-// allow marks the commands that a rule certainly matches.
+// plainWrappers are programs in front of a command that change nothing about what it may do.
+var plainWrappers = []string{"command", "ionice", "nice", "nohup", "stdbuf", "time", "timeout"}
+
+// allow marks the commands that a rule certainly matches: those that only do what their words say, here, in the folder of
+// the call if the words are compared with files. A redirection, sudo and a variable are no words.
 func (r *Rule) allow(l *line) {
 	for _, c := range r.commands(l, false) {
+		isMore := func(name string) bool { return !isOneOf(name, plainWrappers) }
+		isFile := func(name *string) bool { return name == nil || *name != "/dev/null" }
+		at := c.folder()
+		isElsewhere := len(r.Only)+len(r.Args) > 0 && !(at.known && cleanPath(at.path) == cleanPath(l.call.CWD))
+		if isElsewhere || len(c.Env) > 0 || slices.ContainsFunc(c.Wrappers, isMore) || slices.ContainsFunc(slices.Concat(c.Reads, c.Writes), isFile) {
+			continue
+		}
 		c.allowed = c.allowed || r.command(l, c) == yes
 	}
 }

@@ -106,6 +106,9 @@ func TestStarter(t *testing.T) {
 		`export GIT_AUTHOR_DATE="$(date)"; git commit -m x`: false, "GIT_EDITOR=./true git commit": true, "GIT_EDITOR='true; rm x' git commit": true, `GIT_EDITOR="$x" git commit`: true, "GIT_SSH_COMMAND=true git fetch": true,
 		"BROWSER=./x npm start": true, "PAGER=less git log": true, "IFS= ; git log": true, "GIT_EDITOR=rm git commit": true,
 
+		// An empty file, which zsh makes with cat.
+		"> notes.txt": false, "> app.db": true, "> $TOKEN.txt; echo $TOKEN": true,
+
 		// The reflog.
 		"git reflog -n 12": false, "git reflog show -n 3 main": false, "git reflog expire --all": true, "git reflog -n 12 expire --all": true, "git reflog delete HEAD@{1}": true, `git reflog "$x" --all`: true,
 	} {

@@ -301,7 +301,7 @@ func (r *reader) command(s *syntax.Stmt) {
 		r.simple(c, s, targets)
 	} else {
 		if s.Cmd == nil && len(s.Redirs) > 0 { // zsh runs cat or more
-			r.addCall([]word{{text: "cat", known: true}, {many: true}}, false)
+			r.addCall([]word{{text: "cat", known: true}}, false)
 			r.addCall([]word{{text: "more", known: true}, {many: true}}, false)
 		}
 		from := len(r.script.Commands)

@@ -215,7 +215,10 @@ func (r *reader) mayChange(c invocation, bases []string) bool {
 	switch {
 	case c.trusted, slices.Contains(bases, path.Base(name)) && strings.Contains(name, "/"), r.script.defines[name]:
 		return false
-	case c.unlisted, Uses(c.name, "makes", "unpacks"):
+	case c.name == "curl":
+		_, lists := curlWrites(c.name, c.argv)
+		return !lists // r.written has the files
+	case c.unlisted, Uses(c.name, "makes", "unpacks") && (c.unpacks() || !hasName(" tar bsdtar ", c.name) && !strings.Contains(copiers, " "+c.name+"_")):
 		return true
 	case c.name == "git":
 		return len(c.argv) < 2 || !hasName(gitReaders, c.argv[1].text) || slices.ContainsFunc(c.argv[2:], func(w word) bool {

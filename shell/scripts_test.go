@@ -141,9 +141,20 @@ func TestScriptsFolder(t *testing.T) {
 			awk '{ print $1 }' a; ./x.sh
 			kubectl get pods; ./x.sh
 			docker ps; ./x.sh
+			curl -sf http://localhost/health; ./x.sh
+			curl -o a.txt http://a; ./x.sh
+			tar czf /tmp/x.tgz logs && ./x.sh
+			aws s3 ls; ./x.sh
 			bash ../w/x.sh
 			find . -exec npm run b \;`,
 		"maybe": `env -C sub ./x.sh
+			curl -o x.sh http://a; ./x.sh
+			curl -O http://a/x.sh; ./x.sh
+			curl -K f http://a; ./x.sh
+			tar xzf a.tgz && ./x.sh
+			tar czf x.sh logs && ./x.sh
+			aws s3 cp s3://a/x . && ./x.sh
+			tar "$a" b; ./x.sh
 			env --chdir=sub ./x.sh
 			env --chdir sub npm run b
 			sudo -D sub npm run b

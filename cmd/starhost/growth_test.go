@@ -143,8 +143,8 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// allocated runs a command twice in this process, and returns the objects and bytes that the second
-// run allocates.
+// allocated runs a command four times in this process, and returns the fewest objects and bytes that a run behind the
+// first one allocates: what else runs in the process may allocate, too.
 func allocated(t *testing.T, r growingRun) (objects, bytes float64) {
 	dir := t.TempDir()
 	for name, text := range r.files {
@@ -157,7 +157,8 @@ func allocated(t *testing.T, r growingRun) (objects, bytes float64) {
 		}
 	}
 	variables := map[string]string{"HOME": dir}
-	for range 2 {
+	objects, bytes = math.Inf(1), math.Inf(1)
+	for i := range 4 {
 		var before, after runtime.MemStats
 		var diagnostics strings.Builder
 		p := &program{env: Env{
@@ -170,7 +171,9 @@ func allocated(t *testing.T, r growingRun) (objects, bytes float64) {
 		if code != 0 && code != hook.ExitBlock {
 			t.Fatalf("exit code %d: %s", code, diagnostics.String())
 		}
-		objects, bytes = float64(after.Mallocs-before.Mallocs), float64(after.TotalAlloc-before.TotalAlloc)
+		if i > 0 {
+			objects, bytes = min(objects, float64(after.Mallocs-before.Mallocs)), min(bytes, float64(after.TotalAlloc-before.TotalAlloc))
+		}
 	}
 	return objects, bytes
 }

@@ -97,8 +97,8 @@ func newGuard(env Env, res *Result, dir string, packs []string) error {
 		return usagef("new guard: got a folder %q, want the name of a plugin (did you mean %s?)", name, good)
 	}
 	list := func(packs []string) string { return `packs = ["` + strings.Join(packs, `", "`) + `"]` }
-	rename := strings.NewReplacer(list(guard.PackNames), list(packs), "guard/rules.toml", name+"/rules.toml", "[plugin.guard]", "[plugin."+name+"]",
-		"claude-code guard", "claude-code "+dir, "check guard", "check "+dir)
+	rename := strings.NewReplacer(list(guard.PackNames), list(packs), "guard/rules.toml", name+"/rules.toml", "[plugin.guard]", "[plugin."+name+"]", "guard = [\"fs.read", name+" = [\"fs.read",
+		"claude-code guard", "claude-code "+dir, "check guard", "check "+dir, "test guard", "test "+dir)
 	return writeNew(env, res, "new guard", dir, "guard", rename, "starhost hook claude-code "+dir+" --print-config")
 }
 

@@ -40,7 +40,7 @@ func (c *checker) checkRegistrations() {
 		}
 		guards[h.Plugin] = true
 		c.add(Warning, h.Plugin, starlark.Pos(h.Pos), "E0802",
-			"%s: %s is a guard and not required: if it does not load, calls pass without it (add it to [plugins] required)", h.Event, h.Plugin)
+			"%s: %s is a guard and not required: if its file is gone, calls pass without it (add it to [plugins] required)", h.Event, h.Plugin)
 	}
 }
 
