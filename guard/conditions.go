@@ -352,14 +352,14 @@ func (c *command) isData(i int, patterns []string) bool {
 		return false
 	}
 	glob := strings.TrimLeft(c.Glob(i), "$")
-	return isOneOf(*before, headers) || addressOf(glob) != "" && (!strings.HasPrefix(*before, "-") || isOneOf(*before, quiet)) &&
+	return isOneOf(*before, headers) || pattern(local).MatchString(addressOf(glob)) && (!strings.HasPrefix(*before, "-") || isOneOf(*before, quiet)) &&
 		!matchesOne(patterns, strings.ReplaceAll(glob, "*", "x"))
 }
 
 // addressOf returns the beginning of an address that a glob certainly has, with its host, or "".
 func addressOf(glob string) string {
 	start, _, _ := strings.Cut(strings.TrimLeft(glob, "$"), "*")
-	if pattern(`^(localhost|127\.0\.0\.1)(:[0-9]+)?/`).MatchString(start) {
+	if pattern(local).MatchString("http://" + start) {
 		return "http://" + start
 	}
 	if strings.Count(start, "/") < 3 || !strings.HasPrefix(start, "http://") && !strings.HasPrefix(start, "https://") {
@@ -367,6 +367,9 @@ func addressOf(glob string) string {
 	}
 	return start
 }
+
+// local is an address of this machine: nothing leaves it.
+const local = `^https?://(localhost|127\.0\.0\.1)(:[0-9]+)?/`
 
 // quiet are flags of curl without a value.
 var quiet = []string{"-s", "-sS", "-sf", "-sL", "-L", "-f", "-k", "-i", "-I", "-v", "-fsS", "-fsSL", "--silent"}

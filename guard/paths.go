@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -415,10 +416,21 @@ func (c *command) changed(onlyWrites bool) (words []*string, open []string) {
 	if into, doubt := c.FindFlags([]string{"t", "target-directory"}); len(into) > 0 || doubt {
 		return words, open
 	}
-	if words = words[len(words)-1:]; words[0] != nil {
-		return words, nil
+	last := words[len(words)-1]
+	if last == nil {
+		return words, open
 	}
-	return words, open[len(open)-1:]
+	list := []*string{last} // and what it makes if that is a folder
+	for _, w := range words[:len(words)-1] {
+		if w != nil {
+			open = append(open[:len(open):len(open)], *w)
+		}
+	}
+	for _, name := range open {
+		name = joinPath(*last, path.Base(name))
+		list = append(list, &name)
+	}
+	return list, nil
 }
 
 // listedPaths says whether the line may list paths of the rule, or give them to variables, for a command that gets

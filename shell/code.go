@@ -54,7 +54,7 @@ var pythonModules = sync.OnceValue(func() map[string]string {
 		"string": " ascii_letters ascii_lowercase ascii_uppercase digits punctuation ", "textwrap": " dedent fill indent wrap ", "base64": " b64encode b64decode urlsafe_b64encode urlsafe_b64decode ",
 		"hashlib": " md5 sha1 sha256 sha512 ", "decimal": " Decimal getcontext ", "fractions": " Fraction ",
 		"csv": " reader DictReader writer DictWriter ", "tomllib": " load loads ", "uuid": " uuid4 UUID ", "ast": " literal_eval parse dump unparse walk ", "struct": " pack unpack calcsize ", "html": " escape unescape ", "binascii": " hexlify unhexlify crc32 ", "glob": " glob iglob ", "urllib.parse": " quote unquote urlparse urlsplit urlencode urljoin parse_qs ", "importlib.metadata": " version ",
-		"difflib": " unified_diff ndiff get_close_matches SequenceMatcher ", "calendar": " monthrange month isleap ", "socket": " gethostname ", "pkgutil": " iter_modules ", "bisect": " bisect bisect_left bisect_right insort ", "heapq": " heappush heappop heapify nlargest nsmallest ", "operator": " itemgetter ", "locale": " getlocale getpreferredencoding ", "errno": "*", "keyword": " iskeyword kwlist ", "shlex": " split quote join ", "fnmatch": " fnmatch fnmatchcase filter translate ", "colorsys": " rgb_to_hsv hsv_to_rgb rgb_to_hls hls_to_rgb ", "cmath": "*", "mimetypes": " guess_type ", "ipaddress": " ip_address ip_network ip_interface ", "sysconfig": " get_paths get_path get_platform get_python_version ", "site": " getsitepackages getusersitepackages ", "secrets": " token_hex token_urlsafe ", "pprint": " pprint pformat ", "pathlib": " Path ", "inspect": " signature getsource getdoc getfile getmembers ", "sqlite3": " connect Row ",
+		"difflib": " unified_diff ndiff get_close_matches SequenceMatcher ", "calendar": " monthrange month isleap ", "socket": " gethostname ", "pkgutil": " iter_modules ", "bisect": " bisect bisect_left bisect_right insort ", "heapq": " heappush heappop heapify nlargest nsmallest ", "operator": " itemgetter ", "locale": " getlocale getpreferredencoding ", "errno": "*", "keyword": " iskeyword kwlist ", "shlex": " split quote join ", "fnmatch": " fnmatch fnmatchcase filter translate ", "colorsys": " rgb_to_hsv hsv_to_rgb rgb_to_hls hls_to_rgb ", "cmath": "*", "mimetypes": " guess_type ", "ipaddress": " ip_address ip_network ip_interface ", "sysconfig": " get_paths get_path get_platform get_python_version ", "site": " getsitepackages getusersitepackages ", "secrets": " token_hex token_urlsafe ", "pprint": " pprint pformat ", "pathlib": " Path ", "inspect": " signature getsource getdoc getfile ", "sqlite3": " connect Row ",
 		"+nbformat": " read reads validate __version__ ", "+yaml": " safe_load safe_load_all ", "+toml": " load loads ", "+tomli": " load loads ",
 		"+pandas":    " read_csv read_table read_json read_excel read_parquet crosstab concat merge DataFrame Series Index Categorical to_numeric to_datetime isna isnull notna notnull unique cut qcut date_range Timestamp Timedelta NA NaT __version__ ",
 		"+importlib": " import_module ",
@@ -174,7 +174,7 @@ func isHarmlessCode(text string, trusted bool) (c codeReader, ok bool) {
 	}
 	for i, t := range c.list {
 		c.strict = c.strict || t.kind == 'a' && t.text == "type"
-		if c.matches(i) {
+		if c.matches(i) || c.runsOwn && (t.text == "backed" || t.text == "copy" && c.at(i+1).kind == '(' && c.at(i+2).kind != ')') { // of anndata: these write
 			return c, false
 		}
 	}
@@ -306,7 +306,7 @@ func (c *codeReader) isImportable(module, name, alias string) bool {
 	case alias == "" || module == "" || !isNameStart(alias[0]) || !isNameStart(module[0]), hasName(viewers+pythonDenied[1:]+"open ", alias), name == "Path" && alias != name:
 		return false
 	case names == "":
-		return c.trusted && !isSecret(name) && module != "antigravity" && !strings.Contains(module, "__")
+		return c.trusted && !isSecret(name) && isImportable(module)
 	}
 	return name == "" || hasName(names, name) && !hasName(askedModules, module) && !(isLibrary && hasStart(name, "read", "load", "scan", "use"))
 }
@@ -477,6 +477,11 @@ func (c *codeReader) isOwnFolder(i int) bool {
 	return c.trusted && name == "append" && c.at(i).kind == '.' && c.at(i+2).kind == '(' && c.at(at).kind == '"' && c.at(at+1).kind == ')'
 }
 
+// isImportable reports whether the import of a module is not all that it takes to run a program.
+func isImportable(module string) bool {
+	return module != "antigravity" && !strings.Contains(module, "__")
+}
+
 // isAsked judges a function of askedModules: nothing is done with its value but to show it, or, for sqlite3, to ask it
 // further. A module that is imported may also be dropped.
 func (c *codeReader) isAsked(i int, member string) bool {
@@ -490,7 +495,7 @@ func (c *codeReader) isAsked(i int, member string) bool {
 	case !isCall || c.at(end).kind != ')':
 		return false
 	case len(c.open) == 0: // at the beginning of a statement
-		return member == "import_module" && contains("\x00;:", before) && !contains(".[(", c.at(end+1).kind) && !slices.Contains(c.list, token{'a', "lambda"})
+		return member == "import_module" && end == i+5 && contains(`"a`, c.at(i+4).kind) && isImportable(c.at(i+4).text) && contains("\x00;:", before) && !contains(".[(", c.at(end+1).kind) && !slices.Contains(c.list, token{'a', "lambda"})
 	}
 	return contains("(,", before) && c.isViewed(end+1)
 }
@@ -657,8 +662,11 @@ func judgeCode(r *reader, name string, args []word) bool {
 		slices.ContainsFunc(read.folders, func(folder string) bool { return r.ownPath(word{text: folder + "/x", known: true}) == "" }) {
 		return false
 	}
-	if read.runsOwn {
+	if last := len(r.script.calls) - 1; read.runsOwn {
 		r.usesTrusted, r.runsTrusted = true, true
+		if last >= 0 {
+			r.script.calls[last].trusted = true // which runs what the text fetches in front
+		}
 	}
 	noteFiles(r, read.files)
 	for _, t := range read.list {
@@ -678,12 +686,13 @@ const perlFlags = " -p -n -l -w -0 -0777 -i -i.bak -pi -pi.bak -0pi -0777pi -e -
 // judgePerl judges perl -p, perl -pi and their like with substitutions only, as judgeSed does sed. A name with other
 // letters may be a command, which perl runs to read what it writes.
 func judgePerl(r *reader, name string, args []word) (ok bool) {
-	text, inPlace, files := "", false, targets{}
+	text, inPlace, prints, files := "", false, false, targets{} // -n -i empties the files
 	for ; strings.HasPrefix(name, "perl") && len(args) > 0 && strings.HasPrefix(args[0].text, "-"); args = args[1:] {
 		hasCode := strings.HasSuffix(args[0].text, "e")
 		if !hasName(perlFlags, args[0].text) || hasCode && (len(args) < 2 || !args[1].known) {
 			return false
 		}
+		prints = prints || strings.Contains(args[0].text, "p")
 		if inPlace = inPlace || strings.Contains(args[0].text, "i"); hasCode {
 			args, text = args[1:], text+args[1].text+";"
 		}
@@ -697,7 +706,7 @@ func judgePerl(r *reader, name string, args []word) (ok bool) {
 			r.addWrite(w)
 		}
 	}
-	if ok = text != "" && onlySubstitutes(text); ok {
+	if ok = text != "" && onlySubstitutes(text) && (prints || !inPlace); ok {
 		noteFiles(r, files)
 	}
 	return ok
@@ -739,10 +748,12 @@ func isPlainPerl(text string) bool {
 	for i := 0; i < len(text); i++ {
 		behind := strings.TrimLeft(text[i+1:], "0123456789")
 		switch {
+		case hasStart(text[i:], `\c`): // in \c\ the second one belongs to it
+			return false
 		case text[i] == '\\':
 			i++
 		case text[i] == '$' && behind != "" && len(behind) == len(text)-i-1 && (!contains("&)|", behind[0]) || hasStart(behind[1:], "[", "{", "->")),
-			text[i] == '@', text[i] == '$' && hasStart(behind, "[", "{", "->"), hasStart(text[i:], "?{", "*{"):
+			text[i] == '@', text[i] == '$' && hasStart(behind, "[", "{", "->"), hasStart(text[i:], "?{", "*{", "?p{"):
 			return false
 		}
 	}

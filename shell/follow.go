@@ -155,7 +155,7 @@ func inputWords(r *reader, words []word, flags flagWords) []word {
 	}
 	input := word{many: true}
 	documents, others := inputs(r.stdin)
-	if r.piped != nil && len(documents) == 0 && !others && !flags.has(" -a --arg-file ") && len(words) > 0 && isOneOf(words[0].text, []string{"kill", "sed"}) {
+	if r.piped != nil && len(documents) == 0 && !others && !flags.has(" -a --arg-file -d --delimiter ") {
 		input.ends = r.piped
 	}
 	words = append(words[:len(words):len(words)], input)

@@ -83,7 +83,7 @@ type shared struct {
 	writesAny    bool               // the text writes a file that may be code, with an unknown name
 	writtenAt    int                // the number of calls in front of the first file with an unknown name
 	stdin        []*syntax.Redirect // redirections of the current command
-	piped        *ends              // what stands certainly in the words that a pipe passes to it; nil if nobody knows
+	piped        *ends              // what stands certainly in the words that a pipe passes to xargs; nil if nobody knows
 	at           source             // the current command
 	program      string             // the program that is followed or judged, or ""
 	kind         kind               // its kind
@@ -415,15 +415,14 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 	}
 	start := r.folder
 	fixed, left := false, c.X // whether the text alone may decide about what stands in front
-	outer, piped := r.piped, (*ends)(nil)
+	outer := r.piped
 	for i := len(all) - 1; i >= 0 && r.reason == ""; i-- {
 		c, before := all[i], r.certain
 		fixed = fixed || !isPipe(c) && r.isFixed(left)
 		r.first = nil
-		if piped = printedBy(c, left, piped); len(r.funcs) > 0 {
-			piped = nil
+		if r.piped = nil; len(r.funcs) == 0 {
+			r.piped = numbersIn(c, left)
 		}
-		r.piped = piped
 		switch {
 		case isPipe(c):
 			if r.substitute("pipe", []*syntax.Stmt{c.Y}) && i == 0 {

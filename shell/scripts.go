@@ -209,16 +209,22 @@ func (r *reader) changeFolder(name string, args []word) {
 // gitReaders are subcommands of git that leave the files of the folder as they are.
 const gitReaders = " status log diff show branch rev-parse ls-files blame grep remote config describe tag fetch push add commit shortlog cat-file "
 
+// makesFiles reports whether a program may make files that its words do not name.
+func (c *invocation) makesFiles() bool {
+	if _, lists := curlWrites(c.name, c.argv); lists {
+		return false // r.written has the files
+	}
+	isSafe := hasName(" tar bsdtar ", c.name) || strings.Contains(copiers, " "+c.name+"_")
+	return c.unlisted || Uses(c.name, "makes", "unpacks") && (c.unpacks() || !isSafe)
+}
+
 // mayChange reports whether a call may write one of the scripts that the text runs.
 func (r *reader) mayChange(c invocation, bases []string) bool {
 	name := c.argv[0].text
 	switch {
 	case c.trusted, slices.Contains(bases, path.Base(name)) && strings.Contains(name, "/"), r.script.defines[name]:
 		return false
-	case c.name == "curl":
-		_, lists := curlWrites(c.name, c.argv)
-		return !lists // r.written has the files
-	case c.unlisted, Uses(c.name, "makes", "unpacks") && (c.unpacks() || !hasName(" tar bsdtar ", c.name) && !strings.Contains(copiers, " "+c.name+"_")):
+	case c.makesFiles():
 		return true
 	case c.name == "git":
 		return len(c.argv) < 2 || !hasName(gitReaders, c.argv[1].text) || slices.ContainsFunc(c.argv[2:], func(w word) bool {
@@ -485,10 +491,18 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 	return trusted, spoken, inner
 }
 
+// runsText reports whether a runner gets code in place of a program of the project: from standard input, or as a text,
+// which a shell runs.
+func runsText(argv []word) bool {
+	isInput := hasName(" bun uv docker ", argv[0].text) && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-" })
+	return isInput || len(argv) > 2 && hasName(" pnpm_exec yarn_exec ", argv[0].text+"_"+argv[1].text) &&
+		(isOneOf(argv[2].text, []string{"--shell-mode", "-c"}) || strings.ContainsAny(argv[2].text, " \t\n"))
+}
+
 // trustsAs is trusts for a program as it is written.
 func (r *reader) trustsAs(argv []word) (trusted bool, spoken, inner []word) {
-	if trustsNone(r) || fetchesProgram(argv) || hasName(" bun uv docker ", argv[0].text) && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-" }) {
-		return false, nil, nil // or it reads code from standard input
+	if trustsNone(r) || fetchesProgram(argv) || runsText(argv) {
+		return false, nil, nil
 	}
 	for _, entry := range r.options.Trusted {
 		words, rest, ok := behindEntry(argv, entry)
@@ -649,11 +663,7 @@ func (r *reader) arePlain(words []word, entry string) bool {
 	for i := 0; i < len(words); i++ {
 		used, ok := r.skipFlag(words[i:], program, own, plain)
 		flag, _, _ := strings.Cut(words[i].text, "=")
-		w := words[i]
-		if i > 0 && isOneOf(words[i-1].text, []string{"runner", "r"}) && strings.HasSuffix(entry, "rails") {
-			w.text = strings.NewReplacer(";", "", "\n", "", "=", "").Replace(w.text) // Ruby, which is no shell's text
-		}
-		if !ok && (hasName(unsafe, flag) || !isPlainArgument(w, row)) || loadsForeign(r, words, i, isData) {
+		if !ok && (hasName(unsafe, flag) || !isPlainArgument(words[i], row)) || loadsForeign(r, words, i, isData) {
 			return false
 		}
 		isData = isData || words[i].text == "--"

@@ -75,6 +75,7 @@ func outputOf(r *reader, a *syntax.Assign, value word) word {
 	name, inner, _ := strings.Cut(strings.TrimRight(r.source(a), `"`), "$(")
 	list, _ := strings.CutSuffix(strings.ReplaceAll(inner, " 2>/dev/null", ""), " | head -1)")
 	switch {
+	case strings.Contains(strings.TrimPrefix(inner, "go list -m -f '{{.Dir}}' "), " -f"), strings.ContainsAny(strings.TrimPrefix(list, "go list -m -f '{{.Dir}}' "), "'\"\t"):
 	case strings.TrimRight(name, `"`) != a.Name.Value+"=", len(r.funcs) > 0, strings.ContainsAny(list, ";&|`$<>\n\\"):
 	case inner == "mktemp)", inner == "mktemp -d)":
 		return word{ends: &ends{start: "/tmp/", pattern: "/tmp/tmp.XXXXXXXXXX"}} // a new file, whose letters mean nothing

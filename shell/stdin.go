@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -118,54 +117,17 @@ func readsInput(name string, args []*syntax.Word) bool {
 	return false
 }
 
-// A printer is a command that prints nothing but numbers of processes, names of files, which count as files as those that
-// a glob finds, or lines of its input.
-type printer struct {
-	starts   []string // of its words, with a space behind each
-	flags    string   // those that it may have; "" are all
-	operands int      // the most words that are no flags; 0 is any number
-	prints   *ends    // what stands certainly in each word; nil if its input decides
-}
-
-var printers = []printer{
-	{[]string{"lsof -t ", "lsof -ti", "lsof -nti"}, "", 0, &ends{pattern: "[1-9]*"}},
-	{[]string{"pgrep "}, " -f -x ", 0, &ends{pattern: "[1-9]*"}},
-	{[]string{"find ", "fd "}, " -name -iname -type -path -not -maxdepth -mindepth -newer -size -mtime -o -print -print0 -e -t -0 ", 0, &ends{operand: true}},
-	{[]string{"ls "}, " -1 -d -t -r -A ", 0, &ends{operand: true}},
-	{[]string{"git ls-files ", "git diff --name-only "}, " --name-only --cached --staged -z -- ", 0, &ends{operand: true}},
-	{[]string{"grep -l ", "grep -rl ", "grep -rlE ", "grep -rli ", "rg -l ", "rg --files ", "git grep -l "},
-		" -l -rl -rlE -rli -r -i -E -F -w --files --include -g -t -- ", 0, &ends{operand: true}},
-	{[]string{"sort ", "head ", "tail "}, " -u -r -n -1 -5 -10 -20 ", 1, nil},
-	{[]string{"grep "}, " -v -i -E -F -w -vE -iE ", 2, nil},
-}
-
-// printedBy returns what stands certainly in each word that a statement prints into the pipe c. before is that of its own
-// input. It returns nil if nobody knows.
-func printedBy(c *syntax.BinaryCmd, s *syntax.Stmt, before *ends) *ends {
-	call, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || c.Op != syntax.Pipe || len(call.Assigns) > 0 || slices.ContainsFunc(s.Redirs, func(d *syntax.Redirect) bool {
-		return d.N == nil || d.N.Value != "2" || d.Op != syntax.RdrOut // errors are no names
-	}) {
+// numbersIn returns what stands certainly in each word that xargs, the right side of a pipe, reads from the left one: a
+// number, if that is lsof -ti:PORT, which prints those of the processes at a port. It returns nil if nobody knows.
+func numbersIn(c *syntax.BinaryCmd, left *syntax.Stmt) *ends {
+	call, isCall := left.Cmd.(*syntax.CallExpr)
+	next, isNext := c.Y.Cmd.(*syntax.CallExpr)
+	if !isCall || !isNext || c.Op != syntax.Pipe || len(call.Assigns) > 0 || len(left.Redirs) > 0 || len(call.Args) != 2 || len(next.Args) == 0 {
 		return nil
 	}
-	line, flags, operands := "", []string(nil), 0
-	for _, w := range call.Args {
-		text := plainDelimiter(w)
-		switch {
-		case text == "":
-			return nil
-		case text[0] == '-':
-			flags = append(flags, text)
-		default:
-			operands++
-		}
-		line += text + " "
+	port, ok := strings.CutPrefix(call.Args[1].Lit(), "-ti:")
+	if !ok || call.Args[0].Lit() != "lsof" || next.Args[0].Lit() != "xargs" || !isDigits(port) {
+		return nil
 	}
-	for _, p := range printers {
-		isOther := func(flag string) bool { return p.flags != "" && !hasName(p.flags, flag) }
-		if hasStart(line, p.starts...) && !slices.ContainsFunc(flags, isOther) && (p.operands == 0 || operands <= p.operands) {
-			return cmp.Or(p.prints, before)
-		}
-	}
-	return nil
+	return &ends{pattern: "[1-9]*"}
 }

@@ -126,7 +126,8 @@ func cutHome(name string) (rest string, ok bool) {
 	for _, home := range []string{"~/", "$HOME/", "/home/", "/Users/"} {
 		if rest, ok = strings.CutPrefix(name, home); ok {
 			if home[0] == '/' {
-				_, rest, ok = strings.Cut(rest, "/")
+				name, below, isBelow := strings.Cut(rest, "/")
+				return below, isBelow && name != "Shared" // which everybody may write
 			}
 			return rest, ok
 		}

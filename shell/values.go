@@ -291,7 +291,7 @@ var runnerSettings = []string{
 
 // isRunnerSetting reports whether a variable tells a runner to use what is not the project's.
 func isRunnerSetting(r *reader, name string, value word) bool {
-	isSystem := value.known && hasStart(value.text, "/usr/", "/opt/", "/Library/", "/nix/store/", "/Applications/") && !strings.Contains(value.text, "..")
+	isSystem := value.known && hasStart(value.text, "/usr/", "/opt/", "/Library/", "/nix/store/", "/Applications/") && !strings.ContainsAny(value.text, ":;") && !strings.Contains(value.text, "..") && !strings.HasPrefix(value.text, "/usr/tmp")
 	return hasStart(name, runnerSettings...) && !strings.Contains(name, "CACHE") && !isSystem &&
 		!(value.known && (value.text == "" || isPlain(value.text) && r.ownPath(value) != ""))
 }
@@ -317,7 +317,7 @@ func isPlainSetting(name, value string) (ok bool) {
 	for _, s := range plainSettings {
 		ok = ok || hasName(s.names, name) && !slices.ContainsFunc(strings.Fields(value), func(field string) bool {
 			flag, _, _ := strings.Cut(field, "=")
-			return !isDangerous(flag, s.flags)
+			return !isDangerous(flag, s.flags) || !isPlain(field)
 		})
 	}
 	return ok
@@ -356,6 +356,14 @@ const (
 	idlePrograms = " : cat echo false none true "
 )
 
+// isIdle reports whether a variable gives a pager, an editor or a browser that does nothing with what it gets, or the
+// default. An editor that shows what it should edit is none.
+func isIdle(name, value string) bool {
+	isPager := name == "BROWSER" || strings.HasSuffix(name, "PAGER")
+	isEditor := name == "VISUAL" || strings.HasSuffix(name, "EDITOR")
+	return isPager && (value == "" || hasName(idlePrograms, value)) || isEditor && (value == "" || hasName(" : false true ", value))
+}
+
 // assignName records an assignment. After one to a variable such as PATH nothing is certain.
 func (r *reader) assignName(name string, value word) {
 	name, _, _ = strings.Cut(name, "[")
@@ -366,14 +374,14 @@ func (r *reader) assignName(name string, value word) {
 	if !isPoison(name) && !isRunnerSetting(r, name, value) {
 		return
 	}
-	isProgram := hasName(" BROWSER VISUAL ", name) || strings.HasSuffix(name, "PAGER") || strings.HasSuffix(name, "EDITOR")
 	switch {
-	case hasName(commitData, name), value.known && value.text == "" && isProgram, // the default
-		value.known && (value.text == "" || isDigits(value.text)) && strings.HasPrefix(name, "GIT_"): // GIT_TERMINAL_PROMPT=0
+	case hasName(commitData, name), value.known && (value.text == "" || isDigits(value.text)) && strings.HasPrefix(name, "GIT_"): // GIT_TERMINAL_PROMPT=0
 		return
-	case value.known && isProgram && hasName(idlePrograms, value.text):
-		r.addCall([]word{value}, false)
-		r.record([]word{value}, Command{Via: r.via, Wrappers: r.wrapped, origin: &origin{Text: r.at.text, Offset: r.at.offset}})
+	case value.known && isIdle(name, value.text):
+		if value.text != "" {
+			r.addCall([]word{value}, false)
+			r.record([]word{value}, Command{Via: r.via, Wrappers: r.wrapped, origin: &origin{Text: r.at.text, Offset: r.at.offset}})
+		}
 		return
 	}
 	if value.known && isPlainSetting(name, value.text) || name == "PYTHONPATH" && r.ownModules(value) {
