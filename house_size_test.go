@@ -30,7 +30,7 @@ var sizes = map[string]int{
 	"fleet":            1311, // fetches, tries and installs bundles, and 300 send the logs of users and ask their doctors
 	"fragments":        1000,
 	"golden":           4060, // 190 of them write and read the cases of recorded turns, in place of 300 in effects and cmd/starhost
-	"guard":            2128, // the engine of rules, 3 of which know the names of tests, 15 the host of an address whose end is open, 50 of which find files behind cd, lists and variables, 5 of which know an address with an open name in it, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
+	"guard":            2131, // the engine of rules, 3 of which know the names of tests, 15 the host of an address whose end is open, 50 of which find files behind cd, lists and variables, 5 of which know an address with an open name in it, 38 of which decode most rules without the parser of TOML, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5590, // 25 of them read a rendering piece by piece, in place of a list in each prompt
 	"internal":         4235, // 25 of them write XML, in place of a library, and 42 are one cache in place of four, and 8 replace an item of the cache, in place of 70 in serve and store, and 9 know this machine, in place of five copies
 	"loader":           6443,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_212
+const maxSize = 108_215
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -265,7 +265,10 @@ func isRooted(path string) bool { return strings.HasPrefix(path, "/") || strings
 // mayBe reports whether a name with stars, which a shell expands, may match a glob.
 func (n *pathName) mayBe(of *pathName) bool {
 	glob := of.text
-	if n.glob == "" || strings.HasPrefix(glob, ".") && n.start == "" { // a star matches no leading dot
+	if n.glob == "" {
+		return matchGlob(glob, n.text)
+	}
+	if strings.HasPrefix(glob, ".") && n.start == "" { // a star matches no leading dot
 		return false
 	}
 	i, j := min(len(of.start), len(n.start)), min(len(of.end), len(n.end))
