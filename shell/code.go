@@ -778,9 +778,7 @@ func judgeNode(r *reader, args []word) bool {
 	if trusted && len(required) > 0 {
 		r.usesTrusted, r.runsTrusted = true, true
 	}
-	if n := len(r.script.Commands); n > 0 && !r.quiet {
-		r.script.Commands[n-1].addFiles(files)
-	}
+	noteFiles(r, files)
 	for _, file := range required {
 		if _, _, found := r.readFile(file); ok && !found {
 			ok = trusted && r.ownPath(word{text: file, known: true}) != ""
